@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* mmrace soak: seed after seed until the time is over. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "opts.h"
+#include "soak.h"
+#include "soak_impl.h"
+
+#define OUT_DIR "mmrace-out"
+
+static int set_cases(void *own, const char *value)
+{
+	struct mmr_soak_opts *o = own;
+
+	if (!mmr_opts_u64(value, &o->cases) && o->cases)
+		return 0;
+	mmr_opts_error("--cases %s: wants a number from 1", value);
+	return -EINVAL;
+}
+
+static int set_jobs(void *own, const char *value)
+{
+	struct mmr_soak_opts *o = own;
+	uint64_t n;
+
+	if (!mmr_opts_u64(value, &n) && n && n <= MMR_SOAK_JOBS) {
+		o->jobs = (int)n;
+		return 0;
+	}
+	mmr_opts_error("--jobs %s: wants 1 to %d", value, MMR_SOAK_JOBS);
+	return -EINVAL;
+}
+
+static int set_shard(void *own, const char *value)
+{
+	struct mmr_soak_opts *o = own;
+	const char *slash = strchr(value, '/');
+	uint64_t i, n;
+	char left[24];
+
+	if (slash && (size_t)(slash - value) < sizeof(left)) {
+		memcpy(left, value, (size_t)(slash - value));
+		left[slash - value] = '\0';
+		if (!mmr_opts_u64(left, &i) && !mmr_opts_u64(slash + 1, &n) &&
+		    n && n <= 1000000 && i < n) {
+			o->shard = (int)i;
+			o->shards = (int)n;
+			return 0;
+		}
+	}
+	mmr_opts_error("--shard %s: wants I/N with I from 0 to N-1", value);
+	return -EINVAL;
+}
+
+static int set_kmsg(void *own, const char *value)
+{
+	(void)value;
+	((struct mmr_soak_opts *)own)->kmsg = true;
+	return 0;
+}
+
+static int set_sync(void *own, const char *value)
+{
+	(void)value;
+	((struct mmr_soak_opts *)own)->sync = true;
+	return 0;
+}
+
+static int set_until_found(void *own, const char *value)
+{
+	(void)value;
+	((struct mmr_soak_opts *)own)->until_found = true;
+	return 0;
+}
+
+static const struct mmr_opt own_opts[] = {
+	{"cases", "N", "at most N cases", set_cases},
+	{"jobs", "N", "cases at the same time (default 1)", set_jobs},
+	{"until-found", NULL, "end with the first finding", set_until_found},
+	{"shard", "I/N", "the I-th of N parts of the seeds (0 to N-1)",
+	 set_shard},
+	{"kmsg", NULL, "name each case in the kernel log before it runs",
+	 set_kmsg},
+	{"sync", NULL, "each case is on the disk before it runs (slow)",
+	 set_sync},
+	{0},
+};
+
+static const struct mmr_command command = {
+	.name = "soak",
+	.synopsis = "[--time T] [--cases N] [--seed N] [--jobs N] [--out DIR] "
+		    "...",
+	.about =
+		"Makes a case from each seed, runs it under watch, and goes on "
+		"to the next, until\nthe time is over, the cases are done, or "
+		"Ctrl-C; results come in any case.  What\nlooks wrong is "
+		"stored below DIR/findings with all evidence, and run again "
+		"for a\nrate.  Without --seed the first seed is drawn and "
+		"printed, so that any soak can\nbe repeated.\n\n"
+		"It stresses the kernel by design: not for a machine that "
+		"others depend on.",
+	.examples =
+		"  mmrace soak --time 60                     a minute of "
+		"everything\n"
+		"  mmrace soak --time 8h --jobs 2 --sync     a night; also a "
+		"panic leaves its case\n"
+		"  mmrace soak --profile mrelease --seed 7   only exits, from "
+		"seed 7 on\n"
+		"  mmrace soak --profile hugetlb --allow-settings   raises the "
+		"pool, puts it back\n"
+		"  mmrace replay --seed 0x2a --runs 100      one of its cases "
+		"again\n",
+	.groups = MMR_OPTS_RUN | MMR_OPTS_SEED | MMR_OPTS_TIME | MMR_OPTS_OUT,
+	.opts = own_opts,
+	.max_args = 0,
+};
+
+int mmr_cmd_soak(int argc, char **argv)
+{
+	struct mmr_soak_opts own = {.jobs = 1, .shards = 1};
+	struct mmr_cmd_opts o;
+	int rc = mmr_opts_parse(&command, argc, argv, &o, &own);
+
+	if (rc >= 0)
+		return rc;
+	own.profile = o.profile;
+	own.seed = o.seed;
+	own.seed_given = o.has_seed;
+	own.time_ns = o.time_ns;
+	own.out = o.out ? o.out : OUT_DIR;
+	own.quiet = o.quiet;
+	own.json = o.json;
+	/* The same guests go on while they are healthy, one for each job. */
+	o.guest.reuse = true;
+	o.guest.count = own.jobs;
+	rc = mmr_opts_engine_start(&o);
+	if (rc)
+		return rc;
+	own.run = o.run;
+	rc = mmr_soak(&own);
+	mmr_opts_engine_stop();
+	return rc;
+}

@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Seeds to cases: the shape.
+ *
+ * Races live in small worlds (DESIGN section 8): one or two objects of one to
+ * four pages, two to four actors that all touch the same pages, a pool at its
+ * edge, and a random half of the profile's operations; then timing.  A few
+ * cases go without these limits.  A case ends by construction: loops are
+ * counted, a wait has its signal, whoever is waited for ends by itself or is
+ * killed first.
+ */
+#include "gen_impl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const thread_names[] = {"A", "B", "C", "D"};
+
+/* Which of the profile's operations this case uses. */
+static void draw_swarm(struct mmr_gen *g)
+{
+	struct mmr_rng r = mmr_gen_stream(g, "swarm");
+	const struct mmr_weights *ops = &g->p->ops;
+	bool touch = false, change = false;
+
+	for (int i = 0; i < ops->n; i++) {
+		bool must = mmr_weights_find(&g->p->must, ops->w[i].word) >= 0;
+		bool keep = mmr_gen_chance(&r, g->p->swarm);
+		bool touches = !strcmp(ops->w[i].word, "write") ||
+			       !strcmp(ops->w[i].word, "read");
+
+		g->use[i] = must || keep || g->large;
+		touch |= g->use[i] && touches;
+		change |= g->use[i] && !touches;
+	}
+	/* Somebody who touches, and something to race with. */
+	for (int i = 0; i < ops->n; i++)
+		if (!touch && !strcmp(ops->w[i].word, "write"))
+			g->use[i] = 1;
+	while (!change) {
+		int i = (int)mmr_gen_below(&r, (uint64_t)ops->n);
+
+		g->use[i] = 1;
+		change = strcmp(ops->w[i].word, "write") &&
+			 strcmp(ops->w[i].word, "read");
+	}
+}
+
+static bool uses(const struct mmr_gen *g, const char *op)
+{
+	int i = mmr_weights_find(&g->p->ops, op);
+
+	return i >= 0 && g->use[i];
+}
+
+static void draw_object(struct mmr_gen *g, struct mmr_gen_object *o, int index,
+			int64_t *place)
+{
+	const char *word =
+		mmr_weights_draw(&g->p->backing, NULL, mmr_rng_next(&g->shape));
+	char name[16];
+
+	memset(o, 0, sizeof(*o));
+	snprintf(name, sizeof(name), "m%d", index);
+	o->map = mmr_case_str(g->c, name);
+	o->hugetlb = !strncmp(word, "hugetlb", 7);
+	o->thp = !strcmp(word, "thp");
+	o->shared = strstr(word, "shared") || !strcmp(word, "memfd") ||
+		    !strcmp(word, "hugetlb_memfd");
+	if (strstr(word, "memfd")) {
+		snprintf(name, sizeof(name), "f%d", index);
+		o->file = mmr_case_str(g->c, name);
+	}
+	o->unit = o->hugetlb ? MMR_UNIT_HUGE : MMR_UNIT_PAGE;
+	o->len = mmr_gen_in(&g->shape,
+			    g->large ? g->p->large_pages : g->p->pages);
+	/* What stands in a mixed profile for another kind of page. */
+	if (o->hugetlb && o->len > 4)
+		o->len = 4;
+	if (o->thp) {
+		o->unit = MMR_UNIT_BYTE;
+		o->len = 4 << 20;
+	}
+	o->noreserve = mmr_gen_chance(&g->shape, o->hugetlb ? 30 : 6);
+	o->populate = mmr_gen_chance(&g->shape, 10);
+	/* In the arena, one beside the other: neighbours merge and split. */
+	o->at_bytes = -1;
+	if (mmr_gen_chance(&g->shape, 40) && !o->thp) {
+		int64_t bytes = mmr_shadow_bytes(o->len, o->unit);
+
+		if (o->hugetlb)
+			*place = (*place + (2 << 20) - 1) &
+				 ~(int64_t)((2 << 20) - 1);
+		o->at_bytes = *place;
+		*place += bytes;
+	}
+	if (!o->map || (strstr(word, "memfd") && !o->file))
+		g->failed = true;
+}
+
+static void draw_shape(struct mmr_gen *g)
+{
+	struct mmr_rng *r = &g->shape;
+	int64_t place = 0;
+
+	g->large = mmr_gen_chance(r, g->p->large);
+	draw_swarm(g);
+	g->nobjects =
+		mmr_gen_in(r, g->large ? g->p->large_objects : g->p->objects);
+	for (int i = 0; i < g->nobjects; i++)
+		draw_object(g, &g->objects[i], i, &place);
+	g->nthreads = mmr_gen_in(r, g->p->threads);
+	if (mmr_gen_chance(r, g->p->children) &&
+	    (uses(g, "process_spawn") || g->p->children == 100))
+		g->kid_ref = mmr_case_str(g->c, "p0");
+	if (g->nthreads < 2 && !g->kid_ref)
+		g->nthreads = 2;
+	g->kid_killed =
+		mmr_gen_chance(r, uses(g, "process_mrelease") ? 85 : 50);
+	g->kid_signals = mmr_gen_chance(r, 35);
+	g->epochs = g->nthreads > 1 && mmr_gen_chance(r, g->p->sync);
+	g->nepochs = mmr_gen_in(r, g->p->epochs);
+	g->ordered = g->nthreads > 1 && mmr_gen_chance(r, g->p->ordered);
+	g->nodes = uses(g, "migrate_pages") && mmr_gen_chance(r, g->p->nodes);
+	g->turns = mmr_gen_in(r, g->p->turns);
+	g->c->rounds = mmr_gen_in(r, g->p->rounds);
+	/* Big ones take their time in each turn. */
+	if (g->large || g->objects[0].thp) {
+		g->turns = 1 + g->turns / 4;
+		g->c->rounds = 1 + g->c->rounds / 2;
+	}
+	if (g->kid_ref) {
+		g->turns = 1 + g->turns / 6;
+		g->c->rounds = 1 + g->c->rounds / 2;
+	}
+	g->c->budget_ns = 1000000000;
+}
+
+/* The first thread maps all objects. */
+static void set_up(struct mmr_gen_actor *a)
+{
+	struct mmr_gen *g = a->g;
+	struct mmr_stmt *s;
+
+	for (int i = 0; i < g->nobjects; i++) {
+		const struct mmr_gen_object *o = &g->objects[i];
+
+		if (o->file) {
+			s = mmr_gen_op(a, MMR_OP_memfd_create, o->file);
+			if (o->hugetlb)
+				mmr_gen_words(g, s, "flags", "hugetlb");
+			mmr_gen_done(a, s);
+			s = mmr_gen_op(a, MMR_OP_ftruncate, NULL);
+			mmr_gen_name(g, s, "f", o->file);
+			mmr_gen_size(g, s, "len", o->len, o->unit);
+			mmr_gen_done(a, s);
+		}
+		mmr_gen_map_object(a, o);
+		if (o->thp && mmr_gen_chance(&a->rng, 80)) {
+			s = mmr_gen_op(a, MMR_OP_madvise, NULL);
+			mmr_gen_name(g, s, "m", o->map);
+			mmr_gen_words(g, s, "advice", "hugepage");
+			mmr_gen_done(a, s);
+		}
+		if (mmr_gen_chance(&a->rng, 40)) {
+			s = mmr_gen_op(a, MMR_OP_write, NULL);
+			mmr_gen_name(g, s, "m", o->map);
+			mmr_gen_size(g, s, "step", 1,
+				     o->hugetlb ? MMR_UNIT_HUGE
+						: MMR_UNIT_PAGE);
+			mmr_gen_done(a, s);
+		}
+	}
+}
+
+static void latch(struct mmr_gen_actor *a, int id, const char *name)
+{
+	struct mmr_stmt *s = mmr_gen_op(a, id, NULL);
+
+	mmr_gen_name(a->g, s, "latch", name);
+	mmr_gen_done(a, s);
+}
+
+static void meet(struct mmr_gen_actor *a, int epoch)
+{
+	struct mmr_gen *g = a->g;
+	struct mmr_stmt *s = mmr_gen_op(a, MMR_OP_sync, NULL);
+	struct mmr_value *v;
+	int64_t lo, hi;
+	char name[16];
+
+	snprintf(name, sizeof(name), "s%d", epoch);
+	mmr_gen_name(g, s, "sync", name);
+	/* The first thread is what the others are moved against. */
+	if (a->spawner || mmr_gen_chance(&a->time, 20))
+		return;
+	if (mmr_gen_chance(&a->time, 55)) {
+		v = mmr_gen_arg(g, s, "skew");
+		v->set = true;
+		v->is_auto = true;
+		return;
+	}
+	hi = mmr_gen_span(&a->time);
+	lo = mmr_gen_chance(&a->time, 70) ? -mmr_gen_span(&a->time) : 0;
+	mmr_gen_time(g, s, "skew", lo, hi);
+}
+
+static void spawn_kid(struct mmr_gen_actor *a)
+{
+	struct mmr_gen *g = a->g;
+	struct mmr_stmt *s = mmr_gen_op(a, MMR_OP_process_spawn, g->kid_ref);
+
+	mmr_gen_name(g, s, "process", "kid");
+	mmr_gen_done(a, s);
+	if (g->kid_signals)
+		latch(a, MMR_OP_wait, "up");
+}
+
+static void end_kid(struct mmr_gen_actor *a)
+{
+	static const int errs[] = {0, EINVAL, EAGAIN, ESRCH};
+	struct mmr_gen *g = a->g;
+	struct mmr_stmt *s;
+
+	if (g->kid_killed) {
+		s = mmr_gen_op(a, MMR_OP_kill, NULL);
+		mmr_gen_name(g, s, "p", g->kid_ref);
+		mmr_gen_words(g, s, "signal", "KILL");
+		mmr_gen_done(a, s);
+		if (uses(g, "process_mrelease") &&
+		    mmr_gen_chance(&a->rng, g->nthreads > 1 ? 25 : 80)) {
+			s = mmr_gen_op(a, MMR_OP_process_mrelease, NULL);
+			mmr_gen_name(g, s, "p", g->kid_ref);
+			mmr_gen_accept(s, errs, 4);
+			mmr_gen_done(a, s);
+		}
+	}
+	s = mmr_gen_op(a, MMR_OP_process_reap, NULL);
+	mmr_gen_name(g, s, "p", g->kid_ref);
+	mmr_gen_done(a, s);
+}
+
+/* One turn of a plain thread: what its loop holds. */
+static void turn(struct mmr_gen_actor *a)
+{
+	struct mmr_gen *g = a->g;
+	bool kid = a->spawner && g->kid_ref;
+	int n;
+
+	if (kid)
+		spawn_kid(a);
+	if (g->epochs) {
+		for (int e = 0; e < g->nepochs; e++) {
+			meet(a, e);
+			/* The child dies right after the last rendezvous,
+			 * which is where the others look at it. */
+			if (kid && e == g->nepochs - 1 &&
+			    mmr_gen_chance(&a->rng, 70))
+				break;
+			n = mmr_gen_chance(&a->rng, 25) ? 2 : 1;
+			while (n--)
+				mmr_gen_verb(a);
+		}
+	} else {
+		n = mmr_gen_in(&a->rng, g->p->body);
+		while (n--)
+			mmr_gen_verb(a);
+	}
+	if (kid)
+		end_kid(a);
+	mmr_gen_restore(a);
+}
+
+static struct mmr_gen_actor actor(struct mmr_gen *g, struct mmr_proc *p,
+				  const char *name)
+{
+	struct mmr_gen_actor a = {.g = g};
+	char purpose[32];
+
+	a.thread = p ? mmr_case_add_thread(g->c, p, name) : NULL;
+	if (!a.thread) {
+		/* Statements find no block then; the case is given up. */
+		g->failed = true;
+		return a;
+	}
+	a.block = &a.thread->body;
+	snprintf(purpose, sizeof(purpose), "thread %s", name);
+	a.rng = mmr_gen_stream(g, purpose);
+	snprintf(purpose, sizeof(purpose), "timing %s", name);
+	a.time = mmr_gen_stream(g, purpose);
+	g->shadow.thread++;
+	return a;
+}
+
+static void pin(struct mmr_gen *g, struct mmr_thread *t)
+{
+	struct mmr_rng r = mmr_gen_stream(g, "cpu");
+	const char *word = mmr_weights_draw(&g->p->cpu, NULL, mmr_rng_next(&r));
+
+	t->cpu = !strcmp(word, "other")	 ? MMR_CPU_OTHER
+		 : !strcmp(word, "same") ? MMR_CPU_SAME
+					 : MMR_CPU_ANY;
+	if (t->cpu != MMR_CPU_ANY)
+		t->cpu_thread = mmr_case_str(g->c, thread_names[0]);
+}
+
+/* From here on statements go into a loop. */
+static void loop_in(struct mmr_gen_actor *a, enum mmr_until until,
+		    int64_t count, const char *name)
+{
+	struct mmr_stmt *loop =
+		mmr_case_add_loop(a->g->c, a->block, until, count, name);
+
+	if (loop)
+		a->block = &loop->body;
+	else
+		a->g->failed = true;
+}
+
+static void plain_thread(struct mmr_gen *g, int index)
+{
+	struct mmr_gen_actor a = actor(g, g->main, thread_names[index]);
+
+	if (g->failed)
+		return;
+	a.spawner = index == 0;
+	if (index)
+		pin(g, a.thread);
+	if (index == 0) {
+		set_up(&a);
+		if (g->ordered)
+			latch(&a, MMR_OP_signal, "go");
+	} else if (g->ordered) {
+		latch(&a, MMR_OP_wait, "go");
+	}
+	/* Loops that meet have the same number of turns, or those who are
+	 * done first would leave the others alone; free ones may also go on
+	 * as long as the first thread does. */
+	if (index && !g->epochs && mmr_gen_chance(&a.rng, 25))
+		loop_in(&a, MMR_UNTIL_DONE, 0, thread_names[0]);
+	else if (g->turns > 1)
+		loop_in(&a, MMR_UNTIL_COUNT, g->turns, NULL);
+	turn(&a);
+	a.block = &a.thread->body;
+	if (index == g->nthreads - 1 && index && mmr_gen_chance(&a.rng, 4)) {
+		struct mmr_stmt *s = mmr_gen_op(&a, MMR_OP_exit_group, NULL);
+
+		mmr_gen_done(&a, s);
+	}
+}
+
+/* What thread_spawn runs beside `idle`: a few touches and gone. */
+static void thread_body(struct mmr_gen *g)
+{
+	struct mmr_gen_actor a = actor(g, g->main, "W");
+
+	if (g->failed)
+		return;
+	a.thread->is_template = true;
+	a.is_body = true;
+	for (int n = 1 + (int)mmr_gen_below(&a.rng, 2); n; n--)
+		mmr_gen_verb(&a);
+	mmr_gen_restore(&a);
+}
+
+static void kid_thread(struct mmr_gen *g, const char *name, bool first)
+{
+	struct mmr_gen_actor a = actor(g, g->kid, name);
+
+	if (g->failed)
+		return;
+	a.in_kid = true;
+	if (first && g->kid_signals && mmr_gen_chance(&a.rng, 50)) {
+		latch(&a, MMR_OP_signal, "up");
+		first = false;
+	}
+	if (mmr_gen_chance(&a.rng, 60))
+		loop_in(&a, MMR_UNTIL_COUNT,
+			1 + mmr_gen_in(&a.rng, g->p->turns), NULL);
+	for (int n = 1 + (int)mmr_gen_below(&a.rng, 2); n; n--)
+		mmr_gen_verb(&a);
+	mmr_gen_restore(&a);
+	a.block = &a.thread->body;
+	if (first && g->kid_signals)
+		latch(&a, MMR_OP_signal, "up");
+	if (g->kid_killed && mmr_gen_chance(&a.rng, 75))
+		mmr_gen_done(&a, mmr_gen_op(&a, MMR_OP_pause, NULL));
+	/* Only the sole thread: another one may not have signalled yet. */
+	else if (g->kid->nthreads == 1 && mmr_gen_chance(&a.rng, 40))
+		mmr_gen_done(&a, mmr_gen_op(&a, MMR_OP_exit_group, NULL));
+}
+
+static void child_process(struct mmr_gen *g)
+{
+	struct mmr_rng r = mmr_gen_stream(g, "kid");
+	bool second = mmr_gen_chance(&r, 20);
+
+	g->kid = mmr_case_add_proc(g->c, "kid");
+	if (!g->kid) {
+		g->failed = true;
+		return;
+	}
+	g->kid->is_template = true;
+	g->kid->copies = mmr_gen_in(&r, g->p->copies);
+	kid_thread(g, "K", true);
+	if (second)
+		kid_thread(g, "L", false);
+}
+
+/* The pool's edge: exactly what the objects need, one less, or plenty. */
+static void needs(struct mmr_gen *g)
+{
+	const char *edge;
+	int64_t pool = 0;
+
+	if (g->nodes && mmr_case_add_need(g->c, MMR_NEED_NODES, 2, NULL))
+		g->failed = true;
+	for (int i = 0; i < g->nobjects; i++)
+		if (g->objects[i].hugetlb)
+			pool += g->objects[i].len;
+	if (!pool)
+		return;
+	edge = mmr_weights_draw(&g->p->edge, NULL, mmr_rng_next(&g->shape));
+	if (!strcmp(edge, "plenty"))
+		pool = pool * 2 + 2;
+	else if (!strcmp(edge, "less") && pool > 1)
+		pool--;
+	if (mmr_case_add_need(g->c, MMR_NEED_HUGEPAGES, pool, NULL))
+		g->failed = true;
+}
+
+static void title(struct mmr_gen *g)
+{
+	const struct mmr_gen_object *o = &g->objects[0];
+	char size[32], buf[160];
+
+	mmr_case_print_size(size, sizeof(size), o->len, o->unit);
+	snprintf(buf, sizeof(buf),
+		 "%s: %d object%s, the first %s %s %s; %d thread%s%s",
+		 g->p->name, g->nobjects, g->nobjects > 1 ? "s" : "", size,
+		 o->shared ? "shared" : "private",
+		 o->hugetlb ? "hugetlb"
+		 : o->file  ? "memfd"
+			    : "anonymous",
+		 g->nthreads, g->nthreads > 1 ? "s" : "",
+		 g->kid_ref ? ", children" : "");
+	g->c->title = mmr_case_str(g->c, buf);
+	if (!g->c->title)
+		g->failed = true;
+}
+
+static void build(struct mmr_gen *g)
+{
+	draw_shape(g);
+	needs(g);
+	title(g);
+	g->main = mmr_case_add_proc(g->c, "main");
+	if (!g->main || g->failed) {
+		g->failed = true;
+		return;
+	}
+	if (uses(g, "thread_spawn") && mmr_gen_chance(&g->shape, 50))
+		g->body = "W";
+	for (int i = 0; i < g->nthreads && !g->failed; i++)
+		plain_thread(g, i);
+	if (g->body && !g->failed)
+		thread_body(g);
+	if (g->kid_ref && !g->failed)
+		child_process(g);
+}
+
+/* A profile with a mix hands a seed to one of the profiles in it. */
+static const struct mmr_profile *choose(const struct mmr_profile *p,
+					uint64_t key)
+{
+	const struct mmr_profile *other;
+
+	if (!p->mix.n)
+		return p;
+	other = mmr_profile_find(
+		mmr_weights_draw(&p->mix, NULL, mmr_rng_key_str(key, "mix")));
+	return other ? other : p;
+}
+
+struct mmr_case *mmr_gen(uint64_t seed, const struct mmr_profile *profile)
+{
+	struct mmr_gen g = {0};
+	struct mmr_case *c;
+
+	g.c = mmr_case_new();
+	if (!g.c)
+		return NULL;
+	g.key = mmr_rng_key_str(mmr_rng_key(seed, MMR_GEN_VERSION),
+				profile->name);
+	g.p = choose(profile, g.key);
+	g.shape = mmr_gen_stream(&g, "shape");
+	g.c->origin.has_seed = true;
+	g.c->origin.seed = seed;
+	g.c->origin.gen = MMR_GEN_VERSION;
+	build(&g);
+	c = g.c;
+	if (g.failed) {
+		mmr_case_free(c);
+		return NULL;
+	}
+	return c;
+}

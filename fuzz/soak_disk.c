@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What lies on disk while a soak runs, so that a kill or a panic leaves its
+ * cause behind: DIR/running-N.case is the case that job N runs.
+ *
+ * One pwrite a case: the page cache outlives kill -9 of the engine.  A panic
+ * takes it along, and fdatasync costs more than a case; so the disk follows
+ * at most 100 ms later, or, with --sync, before each case.  --kmsg names each
+ * case in the kernel log, which a crash kernel or a serial line keeps.
+ */
+#include "soak_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SYNC_EVERY_NS 100000000LL
+
+static void running_path(const struct mmr_soak *s, int number, char *path,
+			 size_t n)
+{
+	snprintf(path, n, "%s/running-%d.case", s->opts->out, number);
+}
+
+/* A file that an earlier soak left names the case in which it ended. */
+static void keep_interrupted(const char *path, const char *dir)
+{
+	char to[4200];
+
+	if (access(path, F_OK))
+		return;
+	for (int i = 0; i < 1000; i++) {
+		snprintf(to, sizeof(to), "%s/interrupted-%d.case", dir, i);
+		if (!access(to, F_OK))
+			continue;
+		if (!rename(path, to))
+			fprintf(stderr,
+				"mmrace soak: an earlier soak ended in the "
+				"middle of a case, now %s\n",
+				to);
+		return;
+	}
+}
+
+int mmr_soak_disk_start(struct mmr_soak *s)
+{
+	char path[4200];
+	int rc = mmr_mkdir_p(s->opts->out);
+
+	if (rc)
+		return rc;
+	for (int i = 0; i < MMR_SOAK_JOBS; i++) {
+		running_path(s, i, path, sizeof(path));
+		keep_interrupted(path, s->opts->out);
+	}
+	return 0;
+}
+
+int mmr_soak_disk_open(struct mmr_soak_job *job)
+{
+	char path[4200];
+
+	running_path(job->soak, job->number, path, sizeof(path));
+	job->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	return job->fd < 0 ? -errno : 0;
+}
+
+static void name_in_kernel_log(const struct mmr_soak *s, uint64_t seed)
+{
+	char line[128];
+	int fd = open("/dev/kmsg", O_WRONLY | O_CLOEXEC), n;
+
+	if (fd < 0)
+		return;
+	n = snprintf(line, sizeof(line),
+		     "mmrace: seed=0x%" PRIx64 " profile=%s gen=%d\n", seed,
+		     s->profile, MMR_GEN_VERSION);
+	if (write(fd, line, (size_t)n) < 0) {
+		/* Rate-limited or not allowed: the file still says it. */
+	}
+	close(fd);
+}
+
+int mmr_soak_disk_case(struct mmr_soak_job *job, const char *text,
+		       uint64_t seed)
+{
+	const struct mmr_soak *s = job->soak;
+	size_t len = strlen(text), n;
+	char tail[96], *buf;
+	int64_t now;
+	int rc = 0, tail_len;
+
+	if (s->opts->kmsg)
+		name_in_kernel_log(s, seed);
+	tail_len = snprintf(tail, sizeof(tail), "# profile %s, job %d\n",
+			    s->profile, job->number);
+	n = len + (size_t)tail_len;
+	/* Blank lines cover what the last case leaves, in the same write, so
+	 * the file is a whole case at any time. */
+	buf = malloc(n > job->written ? n : job->written);
+	if (!buf)
+		return -ENOMEM;
+	memcpy(buf, text, len);
+	memcpy(buf + len, tail, (size_t)tail_len);
+	if (n < job->written)
+		memset(buf + n, '\n', job->written - n);
+	else
+		job->written = n;
+	if (pwrite(job->fd, buf, job->written, 0) != (ssize_t)job->written)
+		rc = errno ? -errno : -EIO;
+	free(buf);
+	if (rc)
+		return rc;
+	now = mmr_soak_now();
+	if (s->opts->sync || now - job->synced_ns >= SYNC_EVERY_NS) {
+		if (fdatasync(job->fd))
+			return -errno;
+		job->synced_ns = mmr_soak_now();
+	}
+	return 0;
+}
+
+void mmr_soak_disk_close(struct mmr_soak_job *job)
+{
+	char path[4200];
+
+	running_path(job->soak, job->number, path, sizeof(path));
+	close(job->fd);
+	/* It ran to its end: nothing to keep. */
+	unlink(path);
+}

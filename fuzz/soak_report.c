@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The report of a soak: on standard output, and as the ledger soak.json. */
+#include "soak_impl.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "../triage/engine.h"
+#include "../triage/version.h"
+#include "measure.h"
+
+static double seconds(const struct mmr_soak *s)
+{
+	int64_t end = s->end_ns ? s->end_ns : mmr_soak_now();
+
+	return (double)(end - s->start_ns) / 1e9;
+}
+
+static double per_second(const struct mmr_soak *s, uint64_t n)
+{
+	double t = seconds(s);
+
+	return t > 0 ? (double)n / t : 0;
+}
+
+/* Rule of three: none in n means a rate below 3/n at 95 % confidence. */
+static double null_bound(const struct mmr_soak_stat *st)
+{
+	uint64_t n = st->rounds - st->rounds_void;
+
+	return n ? 3.0 / (double)n : 1;
+}
+
+static json_t *hex(uint64_t v)
+{
+	return json_sprintf("0x%" PRIx64, v);
+}
+
+static json_t *num(uint64_t v)
+{
+	return json_integer((json_int_t)v);
+}
+
+static json_t *ops_json(const struct mmr_soak_stat *st)
+{
+	json_t *a = json_array();
+
+	for (unsigned int id = 0; id < MMR_OP_LIMIT; id++) {
+		const struct mmr_soak_op *o = &st->op[id];
+		const struct mmr_op *op = mmr_op_by_id(id);
+		json_t *j;
+
+		if (!op || !o->count)
+			continue;
+		j = json_object();
+		json_object_set_new(j, "op", json_string(op->name));
+		json_object_set_new(j, "count", num(o->count));
+		json_object_set_new(j, "errors", num(o->errors));
+		json_object_set_new(j, "unexpected", num(o->unexpected));
+		json_object_set_new(j, "mean_ns", num(o->sum_ns / o->count));
+		json_object_set_new(j, "p50_ns",
+				    num(mmr_soak_quantile(o, 500)));
+		json_object_set_new(j, "p99_ns",
+				    num(mmr_soak_quantile(o, 990)));
+		json_object_set_new(j, "max_ns", num(o->max_ns));
+		json_object_set_new(j, "max_seed", hex(o->max_seed));
+		json_array_append_new(a, j);
+	}
+	return a;
+}
+
+static json_t *findings_json(const struct mmr_soak *s)
+{
+	json_t *a = json_array();
+
+	for (int i = 0; i < s->nfindings; i++) {
+		const struct mmr_soak_finding *f = &s->findings[i];
+		json_t *j = json_object();
+
+		json_object_set_new(j, "id", json_string(f->id));
+		json_object_set_new(j, "folder", json_string(f->path));
+		json_object_set_new(j, "text", json_string(f->text));
+		json_object_set_new(j, "seed", hex(f->seed));
+		json_object_set_new(j, "count", num(f->count));
+		json_object_set_new(j, "hits", num(f->rate.hits));
+		json_object_set_new(j, "runs", num(f->rate.runs));
+		json_array_append_new(a, j);
+	}
+	return a;
+}
+
+static json_t *reasons_json(const struct mmr_soak_stat *st)
+{
+	json_t *a = json_array();
+
+	for (int i = 0; i < st->nreasons; i++) {
+		json_t *j = json_object();
+
+		json_object_set_new(j, "count", num(st->reasons[i].count));
+		json_object_set_new(j, "text",
+				    json_string(st->reasons[i].text));
+		json_array_append_new(a, j);
+	}
+	return a;
+}
+
+static json_t *notes_json(void)
+{
+	json_t *a = json_array();
+
+	if (mmr_engine_notes(a))
+		json_array_clear(a);
+	return a;
+}
+
+static void counts_json(const struct mmr_soak *s, json_t *j)
+{
+	const struct mmr_soak_stat *st = &s->stat;
+	const struct {
+		const char *name;
+		uint64_t value;
+	} counts[] = {
+		{"cases", st->cases},
+		{"skipped", st->skipped},
+		{"void", st->voids},
+		{"failed", st->failed},
+		{"rounds", st->rounds},
+		{"rounds_void", st->rounds_void},
+		{"operations", st->ops},
+		{"calls", st->calls},
+		{"exits", st->exits},
+		{"exit_max_ns", st->exit_max_ns},
+		{"pause_ns", (uint64_t)st->pause_ns},
+		{"quarantined", (uint64_t)st->quarantined},
+	};
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		json_object_set_new(j, counts[i].name, num(counts[i].value));
+	json_object_set_new(j, "operations_per_second",
+			    json_real(per_second(s, st->ops)));
+	json_object_set_new(j, "cases_per_second",
+			    json_real(per_second(s, st->cases + st->skipped)));
+}
+
+json_t *mmr_soak_json(struct mmr_soak *s, const char *state)
+{
+	const struct mmr_soak_opts *o = s->opts;
+	json_t *j = json_object();
+	struct utsname u;
+
+	uname(&u);
+	json_object_set_new(j, "mmrace", json_string(MMR_VERSION));
+	json_object_set_new(j, "state", json_string(state));
+	json_object_set_new(j, "pid", json_integer(getpid()));
+	json_object_set_new(j, "kernel", json_string(u.release));
+	json_object_set_new(j, "arch", json_string(u.machine));
+	json_object_set_new(j, "cpus",
+			    json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
+	json_object_set_new(j, "profile", json_string(s->profile));
+	json_object_set_new(j, "gen", json_integer(MMR_GEN_VERSION));
+	json_object_set_new(j, "seed", hex(s->base));
+	json_object_set_new(j, "next", num(s->next));
+	json_object_set_new(
+		j, "shard",
+		json_sprintf("%d/%d", o->shard, o->shards ? o->shards : 1));
+	json_object_set_new(j, "jobs", json_integer(o->jobs));
+	json_object_set_new(j, "seconds", json_real(seconds(s)));
+	counts_json(s, j);
+	json_object_set_new(j, "null_bound_per_round",
+			    s->nfindings ? json_null()
+					 : json_real(null_bound(&s->stat)));
+	json_object_set_new(j, "ops", ops_json(&s->stat));
+	json_object_set_new(j, "skip_reasons", reasons_json(&s->stat));
+	json_object_set_new(j, "findings", findings_json(s));
+	json_object_set_new(j, "missing", notes_json());
+	return j;
+}
+
+/* Slowest first. */
+static int by_max(const void *a, const void *b, void *arg)
+{
+	const struct mmr_soak_stat *st = arg;
+	uint64_t x = st->op[*(const int *)a].max_ns;
+	uint64_t y = st->op[*(const int *)b].max_ns;
+
+	return x < y ? 1 : x > y ? -1 : *(const int *)a - *(const int *)b;
+}
+
+static void print_ops(struct mmr_soak_stat *st)
+{
+	char p50[24], p99[24], max[24];
+	int ids[MMR_OP_LIMIT], n = 0;
+
+	for (int id = 0; id < MMR_OP_LIMIT; id++)
+		if (st->op[id].count && mmr_op_by_id((unsigned int)id))
+			ids[n++] = id;
+	if (!n)
+		return;
+	qsort_r(ids, (size_t)n, sizeof(ids[0]), by_max, st);
+	printf("\nlatencies, the worst first\n%-18s %11s %10s %9s %9s %9s  "
+	       "%s\n",
+	       "operation", "count", "errors", "p50", "p99", "max",
+	       "seed of max");
+	for (int i = 0; i < n; i++) {
+		const struct mmr_soak_op *o = &st->op[ids[i]];
+
+		printf("%-18s %11" PRIu64 " %10" PRIu64
+		       " %9s %9s %9s  0x%" PRIx64 "\n",
+		       mmr_op_by_id((unsigned int)ids[i])->name, o->count,
+		       o->errors,
+		       mmr_measure_time(p50, sizeof(p50),
+					(double)mmr_soak_quantile(o, 500)),
+		       mmr_measure_time(p99, sizeof(p99),
+					(double)mmr_soak_quantile(o, 990)),
+		       mmr_measure_time(max, sizeof(max), (double)o->max_ns),
+		       o->max_seed);
+	}
+	if (st->exits)
+		printf("%-18s %11" PRIu64 " %10s %9s %9s %9s  0x%" PRIx64 "\n",
+		       "(process exit)", st->exits, "", "", "",
+		       mmr_measure_time(max, sizeof(max),
+					(double)st->exit_max_ns),
+		       st->exit_max_seed);
+}
+
+static void print_findings(const struct mmr_soak *s)
+{
+	const struct mmr_soak_stat *st = &s->stat;
+
+	printf("\nfindings: %d\n", s->nfindings);
+	for (int i = 0; i < s->nfindings; i++) {
+		const struct mmr_soak_finding *f = &s->findings[i];
+
+		printf("  %s\n    %s\n    seed 0x%" PRIx64 ", seen %" PRIu64
+		       " time%s",
+		       f->path, f->text, f->seed, f->count,
+		       f->count == 1 ? "" : "s");
+		if (f->rate.runs)
+			printf("; the case hits in %" PRIu64 " of %" PRIu64
+			       " runs",
+			       f->rate.hits, f->rate.runs);
+		putchar('\n');
+	}
+	if (!s->nfindings && st->rounds > st->rounds_void)
+		printf("  none in %" PRIu64
+		       " rounds: at 95 %% confidence fewer than one in %.0f\n",
+		       st->rounds - st->rounds_void, floor(1 / null_bound(st)));
+}
+
+static void print_notes(void)
+{
+	json_t *notes = notes_json(), *note;
+	size_t i;
+
+	if (json_array_size(notes))
+		printf("\nmissing on this machine\n");
+	json_array_foreach (notes, i, note)
+		printf("  %s\n", json_string_value(note));
+	json_decref(notes);
+}
+
+static void print_skips(const struct mmr_soak_stat *st)
+{
+	if (!st->skipped)
+		return;
+	printf("\nskipped\n");
+	for (int i = 0; i < st->nreasons; i++)
+		printf("  %8" PRIu64 "  %s%s\n", st->reasons[i].count,
+		       st->reasons[i].text,
+		       st->reasons[i].various ? " (or other numbers)" : "");
+	if (st->other_reasons)
+		printf("  %8" PRIu64 "  other reasons\n", st->other_reasons);
+}
+
+void mmr_soak_text(struct mmr_soak *s)
+{
+	struct mmr_soak_stat *st = &s->stat;
+	struct utsname u;
+	char t[24];
+
+	uname(&u);
+	printf("mmrace %s soak: %.1f s on Linux %s %s, %ld CPUs\n", MMR_VERSION,
+	       seconds(s), u.release, u.machine, sysconf(_SC_NPROCESSORS_ONLN));
+	printf("profile %s, generator %d, seeds from 0x%" PRIx64 "\n\n",
+	       s->profile, MMR_GEN_VERSION, s->base);
+	printf("cases       %" PRIu64 " run, %" PRIu64 " skipped, %" PRIu64
+	       " void; %.1f a second\n",
+	       st->cases, st->skipped, st->voids,
+	       per_second(s, st->cases + st->skipped));
+	printf("rounds      %" PRIu64 ", of them void %" PRIu64 "\n",
+	       st->rounds, st->rounds_void);
+	printf("operations  %" PRIu64 "; operations per second %.0f\n", st->ops,
+	       per_second(s, st->ops));
+	if (st->pause_ns)
+		printf("pauses      the machine stood still for %s, which is "
+		       "not counted\n",
+		       mmr_measure_time(t, sizeof(t), (double)st->pause_ns));
+	if (st->quarantined)
+		printf("set aside   %d tasks that could not be killed\n",
+		       st->quarantined);
+	if (st->failed)
+		printf("failed      %" PRIu64 " cases could not be run: %s\n",
+		       st->failed, st->failure);
+	print_ops(st);
+	print_skips(st);
+	print_findings(s);
+	print_notes();
+	fflush(stdout);
+}

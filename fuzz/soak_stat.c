@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What a soak counts, in memory that does not grow with its length.
+ *
+ * Latencies come as percentiles of each case's statements, not one by one, so
+ * those of the whole soak are a mixture of them: half of a statement's calls
+ * are taken to be at its median, and so on.  The maximum is exact.
+ */
+#include "soak_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Two sentences that differ in numbers only are one reason. */
+static bool same_reason(const char *a, const char *b)
+{
+	for (;;) {
+		size_t na = strspn(a, "0123456789");
+		size_t nb = strspn(b, "0123456789");
+
+		if (!na != !nb)
+			return false;
+		a += na;
+		b += nb;
+		if (*a != *b)
+			return false;
+		if (!*a)
+			return true;
+		a++;
+		b++;
+	}
+}
+
+static void add_reason(struct mmr_soak_stat *st, const char *text)
+{
+	struct mmr_soak_reason *r;
+	char line[sizeof(r->text)];
+
+	snprintf(line, sizeof(line), "%.199s", text);
+	for (int i = 0; i < st->nreasons; i++) {
+		r = &st->reasons[i];
+		if (!same_reason(r->text, line))
+			continue;
+		r->various |= strcmp(r->text, line) != 0;
+		r->count++;
+		return;
+	}
+	if (st->nreasons == MMR_SOAK_REASONS) {
+		st->other_reasons++;
+		return;
+	}
+	r = &st->reasons[st->nreasons++];
+	memcpy(r->text, line, sizeof(line));
+	r->count = 1;
+}
+
+static void add_hist(struct mmr_soak_op *op, const struct mmr_measure *m)
+{
+	uint64_t half = m->count / 2, upper = m->count - half;
+	uint64_t tail = upper / 10, last = tail / 5;
+
+	op->hist[mmr_hist_index(m->p50_ns)] += half;
+	op->hist[mmr_hist_index((m->p50_ns + m->p95_ns) / 2)] += upper - tail;
+	op->hist[mmr_hist_index(m->p99_ns)] += tail - last;
+	op->hist[mmr_hist_index(m->max_ns)] += last;
+}
+
+static void add_measure(struct mmr_soak_op *op, const struct mmr_measure *m,
+			uint64_t seed)
+{
+	op->count += m->count;
+	op->errors += m->errors;
+	op->unexpected += m->unexpected;
+	op->sum_ns += m->sum_ns;
+	if (m->max_ns > op->max_ns) {
+		op->max_ns = m->max_ns;
+		op->max_seed = seed;
+	}
+	add_hist(op, m);
+}
+
+static void add_exits(struct mmr_soak_stat *st, uint64_t seed,
+		      const struct mmr_run_result *res)
+{
+	for (int i = 0; i < res->nexits; i++) {
+		const struct mmr_exit_measure *e = &res->exits[i];
+
+		st->exits += e->count;
+		st->exit_asleep_ns += e->asleep_ns;
+		if (e->max_ns > st->exit_max_ns) {
+			st->exit_max_ns = e->max_ns;
+			st->exit_max_seed = seed;
+		}
+	}
+}
+
+void mmr_soak_stat_add(struct mmr_soak_stat *st, const struct mmr_case *c,
+		       uint64_t seed, const struct mmr_run_result *res)
+{
+	if (res->verdict == MMR_SKIPPED) {
+		st->skipped++;
+		add_reason(st, res->text);
+		return;
+	}
+	if (res->verdict == MMR_TOOL_FAILED) {
+		if (!st->failed++)
+			snprintf(st->failure, sizeof(st->failure), "%s",
+				 res->text);
+		return;
+	}
+	st->cases++;
+	st->voids += res->verdict == MMR_VOID;
+	st->hits += mmr_verdict_is_hit(res->verdict);
+	st->rounds += res->rounds;
+	st->rounds_void += res->rounds_void;
+	st->ops += res->ops;
+	st->calls += res->calls;
+	st->pause_ns += res->pause_ns;
+	st->quarantined += res->quarantined;
+	for (int i = 0; i < res->nstmts; i++) {
+		const struct mmr_stmt *s;
+
+		if (!res->stmts[i].count)
+			continue;
+		s = mmr_case_stmt(c, i);
+		if (s && s->kind == MMR_STMT_OP)
+			add_measure(&st->op[s->op->id], &res->stmts[i], seed);
+	}
+	add_exits(st, seed, res);
+}
+
+uint64_t mmr_soak_quantile(const struct mmr_soak_op *op, uint64_t per_mille)
+{
+	uint64_t sum = 0, want;
+
+	for (unsigned int i = 0; i < MMR_HIST; i++)
+		sum += op->hist[i];
+	want = sum * per_mille / 1000;
+	sum = 0;
+	for (unsigned int i = 0; i < MMR_HIST; i++) {
+		sum += op->hist[i];
+		if (sum > want)
+			return mmr_hist_value(i) < op->max_ns
+				       ? mmr_hist_value(i)
+				       : op->max_ns;
+	}
+	return op->max_ns;
+}

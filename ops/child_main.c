@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * mmrace-child: its start.  Called as `mmrace-child PID` with the area on file
+ * descriptor 3; PID is the engine, as /proc shows it.
+ *
+ *   holder       child of the engine's spawner thread; dies with it, waits
+ *    supervisor  first process of a PID namespace; dies with the holder
+ *     processes  of the case; die with the supervisor
+ *
+ * Where namespaces are not allowed, the parent-death signal does the last
+ * step too.
+ */
+#include <linux/capability.h>
+#include <linux/errno.h>
+#include <linux/prctl.h>
+#include <linux/wait.h>
+
+#include "case.h"
+#include "child_machine.h"
+
+#define CLONE_NEWUSER_FLAG 0x10000000
+#define CLONE_NEWPID_FLAG 0x20000000
+#define SIG_CHLD 17
+#define SIG_KILL 9
+#define SEEK_END_VALUE 2
+#define PROT_RW 3
+#define PROT_RX 5
+#define MAP_SHARED_FIXED 0x11
+#define MAP_PRIVATE_FIXED (0x12 | 0x20 | 0x4000) /* anonymous, no reserve */
+#define MADV_NOHUGEPAGE_VALUE 15
+#define RLIMIT_CORE_VALUE 4
+#define RLIMIT_NOFILE_VALUE 7
+#define EXIT_OWN_FAULT 3
+
+extern const char __executable_start[], _end[]; /* by the linker */
+_Noreturn void mmr_main_start(const uint64_t *stack);
+
+#if defined(__x86_64__)
+__asm__(".text\n"
+	".globl _start\n"
+	".type _start, @function\n"
+	"_start:\n"
+	"	.cfi_startproc\n"
+	"	.cfi_undefined rip\n"
+	"	xorl	%ebp, %ebp\n"
+	"	movq	%rsp, %rdi\n"
+	"	andq	$-16, %rsp\n"
+	"	call	mmr_main_start\n"
+	"	ud2\n"
+	"	.cfi_endproc\n"
+	"	.size _start, . - _start\n");
+#else
+__asm__(".text\n"
+	".globl _start\n"
+	".type _start, %function\n"
+	"_start:\n"
+	"	.cfi_startproc\n"
+	"	.cfi_undefined x30\n"
+	"	mov	x29, #0\n"
+	"	mov	x30, #0\n"
+	"	mov	x0, sp\n"
+	"	bl	mmr_main_start\n"
+	"	brk	#1\n"
+	"	.cfi_endproc\n"
+	"	.size _start, . - _start\n");
+#endif
+
+static char *append(char *out, const char *end, const char *s)
+{
+	while (*s && out < end)
+		*out++ = *s++;
+	return out;
+}
+
+/* "TEXT (error N)" */
+static void say(const char *text, int64_t err)
+{
+	struct mmr_area *a = MMR_AREA_PTR;
+	char digits[12], *out = a->fail_text;
+	const char *end = out + sizeof(a->fail_text) - 1;
+	int n = sizeof(digits);
+
+	digits[--n] = 0;
+	if (err < 0)
+		err = -err;
+	do {
+		digits[--n] = (char)('0' + err % 10);
+		err /= 10;
+	} while (err && n);
+	out = append(out, end, text);
+	out = append(out, end, " (error ");
+	out = append(out, end, digits + n);
+	out = append(out, end, ")");
+	*out = 0;
+	atomic_store(&a->state, MMR_STATE_FAILED);
+	mmr_sys_futex_wake(&a->state, INT32_MAX);
+}
+
+_Noreturn void mmr_main_fail(const char *text, int64_t err)
+{
+	say(text, err);
+	mmr_sys_exit_group(EXIT_OWN_FAULT);
+}
+
+/* Maps the area, or ends: there is nowhere to say why. */
+static void map_area(void)
+{
+	int64_t size, at;
+
+	size = mmr_sys3(__NR_lseek, MMR_AREA_FD, 0, SEEK_END_VALUE);
+	if (size < (int64_t)sizeof(struct mmr_area))
+		mmr_sys_exit_group(EXIT_OWN_FAULT);
+	at = mmr_sys6(__NR_mmap, MMR_AREA_ADDR, size, PROT_RW,
+		      MAP_SHARED_FIXED, MMR_AREA_FD, 0);
+	if (at < 0 || MMR_AREA_PTR->magic != MMR_AREA_MAGIC ||
+	    MMR_AREA_PTR->size > (uint64_t)size)
+		mmr_sys_exit_group(EXIT_OWN_FAULT);
+	if (MMR_AREA_PTR->version != MMR_AREA_VERSION)
+		mmr_main_fail("mmrace and mmrace-child are of different builds",
+			      0);
+	mmr_sys1(__NR_close, MMR_AREA_FD);
+}
+
+static void map_own(void)
+{
+	int64_t at;
+
+	at = mmr_sys6(__NR_mmap, MMR_CHILD_BASE, MMR_CHILD_SIZE, PROT_RW,
+		      MAP_PRIVATE_FIXED, -1, 0);
+	if (at < 0)
+		mmr_main_fail("no memory for mmrace-child", at);
+	/* A huge page here would be zeroed, and copied, by every fork. */
+	mmr_sys3(__NR_madvise, MMR_CHILD_BASE, MMR_CHILD_SIZE,
+		 MADV_NOHUGEPAGE_VALUE);
+}
+
+/*
+ * One mapping for the whole executable.  A kernel with maple trees keeps up to
+ * 16 mappings and gaps in one node; at that border every mmap and munmap of a
+ * case would split and join nodes, which costs a microsecond and is not what
+ * other programs see.
+ */
+static void merge_image(void)
+{
+	uint64_t start = (uint64_t)(uintptr_t)__executable_start;
+	uint64_t end = ((uint64_t)(uintptr_t)_end + 4095) & ~4095ULL;
+
+	mmr_sys3(__NR_mprotect, (int64_t)start, (int64_t)(end - start),
+		 PROT_RX);
+}
+
+/* Which CPU thread t of the program goes to, -1 none.  One that another is
+ * placed relative to has a place too, or the relation would mean nothing. */
+static int cpu_of(uint32_t t)
+{
+	const struct mmr_program *p = &MMR_AREA_PTR->program;
+	const struct mmr_pthread *pt = &mmr_pthreads()[t];
+	uint32_t i, index = t, shift = 0;
+
+	for (i = 0; i <= p->nthreads; i++) {
+		if (pt->cpu_kind == MMR_CPU_NUMBER) {
+			index = (uint32_t)pt->cpu_arg;
+			break;
+		}
+		if (pt->cpu_kind == MMR_CPU_ANY)
+			break;
+		shift += pt->cpu_kind == MMR_CPU_OTHER;
+		index = (uint32_t)pt->cpu_arg;
+		pt = &mmr_pthreads()[index];
+	}
+	if (pt->cpu_kind == MMR_CPU_ANY && pt == &mmr_pthreads()[t]) {
+		for (i = 0; i < p->nthreads; i++)
+			if (mmr_pthreads()[i].cpu_kind >= MMR_CPU_SAME &&
+			    (uint32_t)mmr_pthreads()[i].cpu_arg == t)
+				break;
+		if (i == p->nthreads)
+			return -1;
+	}
+	return p->cpus[(index + shift) % p->ncpus];
+}
+
+/* Which rendezvous thread t names, and how early it may start there. */
+static uint64_t syncs_of(struct mmr_machine *m, uint32_t t)
+{
+	const struct mmr_pthread *pt = &mmr_pthreads()[t];
+	const struct mmr_insn *in = mmr_insns() + pt->first;
+	uint64_t mask = 0, lead;
+	uint32_t i, s;
+
+	for (i = 0; i < pt->ninsn; i++, in++) {
+		if (in->op != MMR_OP_sync)
+			continue;
+		s = (uint32_t)in->arg[0].lo & 63;
+		mask |= 1ULL << s;
+		if (in->arg[1].lo >= 0)
+			continue;
+		lead = mmr_ticks((uint64_t)-in->arg[1].lo);
+		if (lead > m->sync_lead[s])
+			m->sync_lead[s] = lead;
+	}
+	return mask;
+}
+
+static void plan_machine(void)
+{
+	const struct mmr_program *p = &MMR_AREA_PTR->program;
+	struct mmr_machine *m = MMR_MACHINE_PTR;
+	const struct mmr_pproc *pp;
+	uint32_t i;
+
+	for (i = 0; i < MMR_OP_LIMIT; i++)
+		if (mmr_table_op(i))
+			mmr_table_plan(&m->plan[i], mmr_table_op(i));
+	for (i = 0; i < p->ninsns; i++)
+		if (mmr_insns()[i].op < MMR_INSN_LOOP &&
+		    !mmr_table_op(mmr_insns()[i].op))
+			mmr_main_fail("the program has an unknown operation",
+				      mmr_insns()[i].op);
+	for (i = 0; i < p->nthreads; i++) {
+		m->cpu[i] = (int16_t)cpu_of(i);
+		m->syncs[i] = syncs_of(m, i);
+	}
+	for (i = 0; i < p->nprocs; i++) {
+		pp = &mmr_pprocs()[i];
+		if (!pp->is_template)
+			m->first_slot += mmr_thread_plain(i) * pp->copies;
+	}
+	if (m->first_slot > MMR_THREAD_SLOTS)
+		m->first_slot = MMR_THREAD_SLOTS;
+	atomic_store(&MMR_AREA_PTR->thread_slots, m->first_slot);
+}
+
+/* All that the case says it must not have. */
+static void drop_caps(uint32_t lo, uint32_t hi)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3
+	};
+	struct __user_cap_data_struct data[2] = { 0 };
+	uint32_t i;
+
+	if (!lo && !hi)
+		return;
+	for (i = 0; i < 64; i++)
+		if ((i < 32 ? lo >> i : hi >> (i - 32)) & 1)
+			mmr_sys2(__NR_prctl, PR_CAPBSET_DROP, i);
+	if (mmr_sys2(__NR_capget, mmr_sys_ptr(&head), mmr_sys_ptr(data)) < 0)
+		mmr_main_fail("capabilities cannot be read", 0);
+	for (i = 0; i < 2; i++) {
+		data[i].effective &= ~(i ? hi : lo);
+		data[i].permitted &= ~(i ? hi : lo);
+		data[i].inheritable &= ~(i ? hi : lo);
+	}
+	if (mmr_sys2(__NR_capset, mmr_sys_ptr(&head), mmr_sys_ptr(data)) < 0)
+		mmr_main_fail("capabilities cannot be dropped", 0);
+}
+
+static void set_limits(void)
+{
+	struct {
+		uint64_t soft, hard;
+	} lim = { 0, 0 };
+
+	/* No core files of crashes that a case provokes. */
+	mmr_sys4(__NR_prlimit64, 0, RLIMIT_CORE_VALUE, mmr_sys_ptr(&lim), 0);
+	if (mmr_sys4(__NR_prlimit64, 0, RLIMIT_NOFILE_VALUE, 0,
+		     mmr_sys_ptr(&lim)) == 0) {
+		lim.soft = lim.hard;
+		mmr_sys4(__NR_prlimit64, 0, RLIMIT_NOFILE_VALUE,
+			 mmr_sys_ptr(&lim), 0);
+	}
+}
+
+/* What the CPUs of the program are is the engine's to say; beyond 64 it cannot
+ * say it, and then nothing is narrowed. */
+static void use_cpus(void)
+{
+	const struct mmr_program *p = &MMR_AREA_PTR->program;
+	uint64_t mask[16] = { 0 };
+	uint32_t i;
+
+	if (p->ncpus >= 64)
+		return;
+	for (i = 0; i < p->ncpus; i++)
+		mask[(p->cpus[i] >> 6) & 15] |= 1ULL << (p->cpus[i] & 63);
+	mmr_sys3(__NR_sched_setaffinity, 0, sizeof(mask), mmr_sys_ptr(mask));
+}
+
+static _Noreturn void supervise(int32_t holder, bool no_namespace)
+{
+	struct mmr_machine *m = MMR_MACHINE_PTR;
+	int32_t pid, tid;
+	int64_t ppid;
+
+	mmr_sys2(__NR_prctl, PR_SET_PDEATHSIG, SIG_KILL);
+	/* The holder may have died before that; in a namespace getppid() is
+	 * always 0, but /proc is that of the engine. */
+	ppid = mmr_procfs_ppid();
+	if (ppid && ppid != holder)
+		mmr_sys_exit_group(EXIT_OWN_FAULT);
+	m->supervisor = (int32_t)mmr_sys0(__NR_getpid);
+	m->no_namespace = no_namespace;
+	if (no_namespace)
+		mmr_sys2(__NR_prctl, PR_SET_CHILD_SUBREAPER, 1);
+	mmr_sys2(__NR_prctl, PR_SET_TIMERSLACK, 1);
+	mmr_procfs_ids(&pid, &tid);
+	atomic_store(&MMR_AREA_PTR->supervisor_host_pid, pid);
+	use_cpus();
+	set_limits();
+	plan_machine();
+	drop_caps(MMR_AREA_PTR->program.drop_caps_lo,
+		  MMR_AREA_PTR->program.drop_caps_hi);
+	mmr_touch_install();
+	mmr_super_run();
+}
+
+/* Waits for the supervisor and ends as it did. */
+static _Noreturn void hold(int64_t supervisor)
+{
+	int32_t info[32] = { 0 };
+	uint32_t state;
+	int64_t ret;
+
+	do {
+		ret = mmr_sys5(__NR_waitid, P_PID, supervisor,
+			       mmr_sys_ptr(info), WEXITED, 0);
+	} while (ret == -EINTR);
+	state = atomic_load(&MMR_AREA_PTR->state);
+	if (state != MMR_STATE_DONE && state != MMR_STATE_FAILED)
+		mmr_main_fail("the supervisor of mmrace-child was killed",
+			      info[6]);
+	mmr_sys_exit_group(state == MMR_STATE_DONE ? 0 : EXIT_OWN_FAULT);
+}
+
+static void die_with(int64_t engine)
+{
+	mmr_sys2(__NR_prctl, PR_SET_PDEATHSIG, SIG_KILL);
+	if (engine && mmr_sys0(__NR_getppid) != engine)
+		mmr_sys_exit_group(EXIT_OWN_FAULT);
+}
+
+extern const char __executable_start[], _end[]; /* by the linker */
+_Noreturn void mmr_main_start(const uint64_t *stack)
+{
+	const char *arg = stack[0] > 1 ? (const char *)stack[2] : "";
+	int64_t engine = 0, ret, flags = CLONE_NEWPID_FLAG;
+	int32_t self;
+
+	for (; *arg >= '0' && *arg <= '9'; arg++)
+		engine = engine * 10 + (*arg - '0');
+	die_with(engine);
+	map_area();
+	map_own();
+	merge_image();
+	/* The first to go when memory runs out. */
+	mmr_procfs_write("/proc/self/oom_score_adj", "1000");
+	self = (int32_t)mmr_sys0(__NR_getpid);
+	if (mmr_sys0(__NR_geteuid) != 0)
+		flags |= CLONE_NEWUSER_FLAG;
+	ret = mmr_sys1(__NR_unshare, flags);
+	if (ret == 0) /* new credentials cancel the signal */
+		die_with(engine);
+	flags = ret;
+	ret = mmr_sys_fork(SIG_CHLD);
+	if (ret == 0)
+		supervise(self, flags < 0);
+	if (ret < 0)
+		mmr_main_fail("mmrace-child cannot fork", ret);
+	hold(ret);
+}

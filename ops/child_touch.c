@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Accesses to memory that may be gone, and the recovery of their faults: the
+ * one file that handles SIGSEGV and SIGBUS.
+ *
+ * The accesses are leaf functions in assembler between two symbols; they keep
+ * nothing on the stack, so the handler may move the program counter to their
+ * exit and they return how many accesses are left.  The handler finds its
+ * thread's context from its own stack, the alternate one.
+ */
+#include <asm-generic/errno-base.h>
+#include <linux/signal.h>
+#include <asm/sigcontext.h>
+#include <asm/ucontext.h>
+
+#include "child_machine.h"
+#include "rng.h"
+
+#define SIG_BUS 7
+#define SIG_SEGV 11
+#define SA_SIGINFO_BIT 4ul
+#define SA_RESTORER_BIT 0x04000000ul
+#define SA_ONSTACK_BIT 0x08000000ul
+
+/* n accesses from p on, every step bytes; how many are left (0: all done). */
+uint64_t mmr_touch_write(uint64_t p, uint64_t n, uint64_t step);
+uint64_t mmr_touch_read(uint64_t p, uint64_t n, uint64_t step);
+extern const char mmr_touch_begin[], mmr_touch_exit[];
+void mmr_touch_restorer(void);
+
+#if defined(__x86_64__)
+__asm__(".text\n"
+	".balign 64\n"
+	".globl mmr_touch_begin, mmr_touch_exit\n"
+	".globl mmr_touch_write, mmr_touch_read, mmr_touch_restorer\n"
+	".type mmr_touch_write, @function\n"
+	".type mmr_touch_read, @function\n"
+	".type mmr_touch_restorer, @function\n"
+	"mmr_touch_begin:\n"
+	"mmr_touch_write:\n"
+	"	.cfi_startproc\n"
+	"1:	movb	%sil, (%rdi)\n"
+	"	addq	%rdx, %rdi\n"
+	"	decq	%rsi\n"
+	"	jnz	1b\n"
+	"	xorl	%eax, %eax\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	"	.size mmr_touch_write, . - mmr_touch_write\n"
+	"	.balign 16\n"
+	"mmr_touch_read:\n"
+	"	.cfi_startproc\n"
+	"1:	movzbl	(%rdi), %eax\n"
+	"	addq	%rdx, %rdi\n"
+	"	decq	%rsi\n"
+	"	jnz	1b\n"
+	"mmr_touch_exit:\n"
+	"	movq	%rsi, %rax\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	"	.size mmr_touch_read, . - mmr_touch_read\n"
+	"	.balign 16\n"
+	"	nop\n" /* unwinders look one byte before a signal frame */
+	"mmr_touch_restorer:\n"
+	"	movl	$15, %eax\n"
+	"	syscall\n"
+	"	.size mmr_touch_restorer, . - mmr_touch_restorer\n");
+#define RESTORER mmr_sys_ptr((const void *)(uintptr_t)mmr_touch_restorer)
+#define FRAME_PC(uc) ((uc)->uc_mcontext.rip)
+#else
+__asm__(".text\n"
+	".balign 64\n"
+	".globl mmr_touch_begin, mmr_touch_exit\n"
+	".globl mmr_touch_write, mmr_touch_read\n"
+	".type mmr_touch_write, %function\n"
+	".type mmr_touch_read, %function\n"
+	"mmr_touch_begin:\n"
+	"mmr_touch_write:\n"
+	"	.cfi_startproc\n"
+	"1:	strb	w1, [x0]\n"
+	"	add	x0, x0, x2\n"
+	"	subs	x1, x1, #1\n"
+	"	b.ne	1b\n"
+	"	mov	x0, #0\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	"	.size mmr_touch_write, . - mmr_touch_write\n"
+	"mmr_touch_read:\n"
+	"	.cfi_startproc\n"
+	"1:	ldrb	w3, [x0]\n"
+	"	add	x0, x0, x2\n"
+	"	subs	x1, x1, #1\n"
+	"	b.ne	1b\n"
+	"mmr_touch_exit:\n"
+	"	mov	x0, x1\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	"	.size mmr_touch_read, . - mmr_touch_read\n");
+#define RESTORER 0 /* the kernel's own, in the vdso */
+#define FRAME_PC(uc) ((uc)->uc_mcontext.pc)
+#endif
+
+/* As the kernel takes it on both architectures. */
+struct kernel_sigaction {
+	void (*handler)(int, void *, void *);
+	uint64_t flags;
+	int64_t restorer;
+	uint64_t mask;
+};
+
+/* The head of the kernel's siginfo, as far as a fault fills it. */
+struct fault_info {
+	int32_t signo, err, code, pad;
+	uint64_t addr;
+};
+
+void mmr_sigaction(int sig, void (*handler)(int, void *, void *),
+		   uint64_t flags)
+{
+	struct kernel_sigaction sa = { .handler = handler, .flags = flags };
+
+	if (RESTORER) {
+		sa.restorer = RESTORER;
+		sa.flags |= SA_RESTORER_BIT;
+	}
+	mmr_sys4(__NR_rt_sigaction, sig, mmr_sys_ptr(&sa), 0, 8);
+}
+
+/* The signal is nothing that a touch explains: the process dies of it, as it
+ * would without us. */
+static void die(struct mmr_child *c, int sig, int code)
+{
+	mmr_sigaction(sig, NULL, 0);
+	if (c && c->proc)
+		mmr_proc_exit_begin(c->proc, mmr_now(), 0);
+	if (code <= 0) /* sent by a process: it does not come back alone */
+		mmr_sys3(__NR_tgkill, mmr_sys0(__NR_getpid),
+			 mmr_sys0(__NR_gettid), sig);
+}
+
+static void on_fault(int sig, void *info_arg, void *context)
+{
+	const struct fault_info *info = info_arg;
+	struct ucontext *uc = context;
+	struct mmr_child *c = NULL;
+	uint64_t base, pc = FRAME_PC(uc);
+
+	base = (uint64_t)__builtin_frame_address(0) & ~(MMR_STACK_STRIDE - 1);
+	if (base >= MMR_STACKS_ADDR &&
+	    base < MMR_CHILD_BASE + MMR_CHILD_SIZE)
+		c = MMR_AT(base, struct mmr_child);
+	if (!c || info->code <= 0 || pc < (uint64_t)mmr_touch_begin ||
+	    pc >= (uint64_t)mmr_touch_exit) {
+		die(c, sig, info->code);
+		return;
+	}
+	if (sig == SIG_SEGV && c->segv) { /* segv=return */
+		struct mmr_thread_slot *s = c->slot;
+
+		atomic_store_explicit(&s->fault_addr, info->addr,
+				      memory_order_relaxed);
+		atomic_store_explicit(
+			&s->faults,
+			atomic_load_explicit(&s->faults, memory_order_relaxed) +
+				1,
+			memory_order_relaxed);
+		return;
+	}
+	c->fault = sig;
+	FRAME_PC(uc) = (uint64_t)mmr_touch_exit;
+}
+
+void mmr_touch_install(void)
+{
+	mmr_sigaction(SIG_SEGV, on_fault, SA_SIGINFO_BIT | SA_ONSTACK_BIT);
+	mmr_sigaction(SIG_BUS, on_fault, SA_SIGINFO_BIT | SA_ONSTACK_BIT);
+}
+
+/* One touch statement. */
+struct touch {
+	struct mmr_child *c;
+	uint64_t page, step;
+	uint64_t pages; /* touched so far */
+	bool is_write;
+};
+
+/* Touches p..end within page borders; false when it faulted or has to end. */
+static bool touch_range(struct touch *t, uint64_t p, uint64_t end)
+{
+	struct mmr_thread_slot *s = t->c->slot;
+	uint64_t stop, n, left, progress;
+
+	while (p < end) {
+		stop = (p | (t->page - 1)) + 1;
+		if (stop > end)
+			stop = end;
+		if (t->step == 1)
+			n = stop - p;
+		else if (t->step >= t->page)
+			n = 1;
+		else
+			n = (stop - p + t->step - 1) / t->step;
+		atomic_store_explicit(&s->address, p, memory_order_relaxed);
+		left = t->is_write ? mmr_touch_write(p, n, t->step) :
+				     mmr_touch_read(p, n, t->step);
+		if (left)
+			return false;
+		t->pages++;
+		progress = atomic_load_explicit(&s->progress,
+						memory_order_relaxed);
+		atomic_store_explicit(&s->progress, progress + 1,
+				      memory_order_relaxed);
+		p += n * t->step;
+		if (atomic_load_explicit(&t->c->area->ctl,
+					 memory_order_relaxed) == MMR_CTL_END)
+			return false;
+	}
+	return true;
+}
+
+/* Pages (or steps, when these are longer) in a drawn order that visits each
+ * once: a full-period generator modulo a power of two, its values mixed. */
+static void touch_random(struct touch *t, uint64_t addr, uint64_t end,
+			 uint64_t key)
+{
+	uint64_t unit = t->step > t->page ? t->step : t->page;
+	uint64_t base = t->step > t->page ? addr : addr & ~(t->page - 1);
+	uint64_t n = (end - base + unit - 1) / unit;
+	uint64_t bits = n > 1 ? 64 - (uint64_t)__builtin_clzll(n - 1) : 0;
+	uint64_t mask = (1ULL << bits) - 1, shift = bits / 2 + 1;
+	uint64_t add = mmr_rng_mix(key) | 1, x = key & mask;
+	uint64_t i, u, lo, hi;
+
+	for (i = 0; i <= mask; i++) {
+		x = (x * 0xd1342543de82ef95ULL + add) & mask;
+		u = (x * (key | 1)) & mask;
+		u ^= u >> shift;
+		if (u >= n)
+			continue;
+		lo = base + u * unit;
+		hi = lo + unit < end ? lo + unit : end;
+		if (!touch_range(t, lo > addr ? lo : addr, hi))
+			return;
+	}
+}
+
+int64_t mmr_child_touch(struct mmr_child *c, const struct mmr_insn *in,
+			int map, int off, int len, int step, int order,
+			bool is_write)
+{
+	struct touch t = { .c = c,
+			   .page = c->program->page_size,
+			   .step = (uint64_t)in->arg[step].lo,
+			   .is_write = is_write };
+	_Atomic uint64_t *pages = &c->stats[in->stat].pages;
+	uint64_t addr, size;
+
+	if (!mmr_child_part(c, in, map, off, len, &addr, &size))
+		return MMR_SKIPPED;
+	if (!t.step)
+		t.step = 1;
+	c->fault = 0;
+	if (in->arg[order].lo)
+		touch_random(&t, addr, addr + size,
+			     mmr_rng_key(mmr_rng_key(in->tag, c->round),
+					 c->iteration));
+	else
+		touch_range(&t, addr, addr + size);
+	if (c->shared_stats)
+		atomic_fetch_add_explicit(pages, t.pages, memory_order_relaxed);
+	else
+		atomic_store_explicit(
+			pages,
+			atomic_load_explicit(pages, memory_order_relaxed) +
+				t.pages,
+			memory_order_relaxed);
+	if (c->fault)
+		return c->fault == SIG_BUS ? -EIO : -EFAULT;
+	return (int64_t)t.pages;
+}

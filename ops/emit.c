@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Statements as C: arguments, names, and the call that a descriptor stands
+ * for.  What the file around them looks like is triage/export_c.c's.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emit.h"
+#include "kernel.h"
+
+#define COLUMNS 100 /* as the kernel has it */
+#define TAB 8
+
+static void put_tabs(struct mmr_emit *e, int n)
+{
+	while (n-- > 0)
+		fputc('\t', e->out);
+}
+
+/* How much of s fits into `room` columns: cut behind ", ", else behind an
+ * operator, never inside a string; all of it when there is no such place. */
+static size_t fitting(const char *s, size_t room)
+{
+	size_t i, comma = 0, other = 0;
+	bool in_string = false;
+
+	if (strlen(s) <= room)
+		return strlen(s);
+	for (i = 0; s[i] && (i <= room || !(comma || other)); i++) {
+		if (s[i] == '"')
+			in_string = !in_string;
+		if (in_string || s[i] != ' ' || !i)
+			continue;
+		if (s[i - 1] == ',')
+			comma = i + 1;
+		else if (strchr("|=", s[i - 1]))
+			other = i + 1;
+	}
+	if (comma)
+		return comma;
+	return other ? other : strlen(s);
+}
+
+static void put_line(struct mmr_emit *e, const char *s)
+{
+	int indent = e->indent;
+	size_t n;
+
+	while (*s) {
+		n = fitting(s, (size_t)(COLUMNS - indent * TAB));
+		put_tabs(e, indent);
+		fwrite(s, 1, s[n] ? n - 1 : n, e->out);
+		fputc('\n', e->out);
+		s += n;
+		indent = e->indent + 1;
+	}
+}
+
+void mmr_emit_line(struct mmr_emit *e, const char *fmt, ...)
+{
+	char buf[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(buf, sizeof(buf), fmt, ap);
+	va_end(ap);
+	put_line(e, buf);
+}
+
+void mmr_emit_step(struct mmr_emit *e, const char *fmt, ...)
+{
+	char buf[1024], line[1100];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(buf, sizeof(buf), fmt, ap);
+	va_end(ap);
+	snprintf(line, sizeof(line), "STEP(%s);", buf);
+	put_line(e, line);
+}
+
+void mmr_emit_header(struct mmr_emit *e, const char *header)
+{
+	int i;
+
+	for (i = 0; i < e->nheaders; i++)
+		if (!strcmp(e->headers[i], header))
+			return;
+	if (e->nheaders < MMR_EMIT_HEADERS)
+		e->headers[e->nheaders++] = header;
+}
+
+void mmr_emit_constant(struct mmr_emit *e, const char *name)
+{
+#define NAME(constant, value) #constant,
+	static const char *const names[] = {MMR_KERNEL_CONSTANTS(NAME)};
+#undef NAME
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i], name))
+			e->constants |= 1ULL << i;
+}
+
+typedef int stmt_fn(void *arg, const struct mmr_stmt *s,
+		    const struct mmr_thread *t);
+
+static int each_in_block(const struct mmr_block *b, const struct mmr_thread *t,
+			 stmt_fn *fn, void *arg)
+{
+	int i, ret = 0;
+
+	for (i = 0; i < b->n && !ret; i++) {
+		if (b->stmts[i]->kind == MMR_STMT_LOOP)
+			ret = each_in_block(&b->stmts[i]->body, t, fn, arg);
+		else
+			ret = fn(arg, b->stmts[i], t);
+	}
+	return ret;
+}
+
+/* Calls fn for every op statement of the case until it returns non-zero. */
+static int each_stmt(const struct mmr_case *c, stmt_fn *fn, void *arg)
+{
+	const struct mmr_thread *t;
+	int i, j, ret = 0;
+
+	for (i = 0; i < c->nprocs; i++)
+		for (j = 0; j < c->procs[i]->nthreads && !ret; j++) {
+			t = c->procs[i]->threads[j];
+			ret = each_in_block(&t->body, t, fn, arg);
+		}
+	return ret;
+}
+
+struct ref_search {
+	const char *name;
+	uint32_t kinds;
+	const struct mmr_thread *user;
+};
+
+static int add_kind(void *arg, const struct mmr_stmt *s,
+		    const struct mmr_thread *t)
+{
+	struct ref_search *r = arg;
+
+	(void)t;
+	if (s->ref && !strcmp(s->ref, r->name))
+		r->kinds |= s->op->makes;
+	return 0;
+}
+
+static uint32_t kinds_made(const struct mmr_emit *e, const char *name)
+{
+	struct ref_search r = {.name = name};
+
+	each_stmt(e->c, add_kind, &r);
+	return r.kinds;
+}
+
+static int other_user(void *arg, const struct mmr_stmt *s,
+		      const struct mmr_thread *t)
+{
+	struct ref_search *r = arg;
+	bool names_it = s->ref && !strcmp(s->ref, r->name);
+	int i;
+
+	for (i = 0; i < s->op->nargs && !names_it; i++)
+		names_it = s->op->args[i].type == MMR_ARG_REF &&
+			   s->args[i].name && !strcmp(s->args[i].name, r->name);
+	if (!names_it)
+		return 0;
+	if (r->user && r->user != t)
+		return 1;
+	r->user = t;
+	return 0;
+}
+
+bool mmr_emit_is_private(const struct mmr_emit *e, const char *ref)
+{
+	struct ref_search r = {.name = ref};
+
+	/* A template may run several times at once. */
+	return !each_stmt(e->c, other_user, &r) && r.user &&
+	       !r.user->is_template;
+}
+
+static bool is_op(const struct mmr_block *b, int i, enum mmr_op_id id)
+{
+	return i >= 0 && i < b->n && b->stmts[i]->kind == MMR_STMT_OP &&
+	       b->stmts[i]->op->id == id;
+}
+
+/* Counts spawns and joins of ref that do not stand as a pair. */
+static int lone_halves(const struct mmr_block *b, const char *ref)
+{
+	const struct mmr_stmt *s;
+	int i, lone = 0;
+
+	for (i = 0; i < b->n; i++) {
+		s = b->stmts[i];
+		if (s->kind == MMR_STMT_LOOP)
+			lone += lone_halves(&s->body, ref);
+		else if (is_op(b, i, MMR_OP_thread_spawn) && s->ref &&
+			 !strcmp(s->ref, ref))
+			lone += strcmp(s->args[0].name, "idle") ||
+				!is_op(b, i + 1, MMR_OP_thread_join) ||
+				strcmp(b->stmts[i + 1]->args[0].name, ref);
+		else if (is_op(b, i, MMR_OP_thread_join) &&
+			 !strcmp(s->args[0].name, ref))
+			lone += !is_op(b, i - 1, MMR_OP_thread_spawn) ||
+				!b->stmts[i - 1]->ref ||
+				strcmp(b->stmts[i - 1]->ref, ref);
+	}
+	return lone;
+}
+
+bool mmr_emit_is_joined(const struct mmr_emit *e, const char *ref)
+{
+	const struct mmr_proc *p;
+	int i, j;
+
+	if (!ref || !mmr_emit_is_private(e, ref))
+		return false;
+	for (i = 0; i < e->c->nprocs; i++) {
+		p = e->c->procs[i];
+		for (j = 0; j < p->nthreads; j++)
+			if (lone_halves(&p->threads[j]->body, ref))
+				return false;
+	}
+	return true;
+}
+
+uint32_t mmr_emit_ref_kind(const struct mmr_emit *e, const struct mmr_stmt *s,
+			   int i)
+{
+	const struct mmr_argspec *spec = &s->op->args[i];
+	uint32_t kinds;
+
+	if (spec->type != MMR_ARG_REF || !s->args[i].name)
+		return MMR_REF_NONE;
+	kinds = kinds_made(e, s->args[i].name) & spec->kinds;
+	return kinds & -kinds; /* the lowest, should there be several */
+}
+
+char *mmr_emit_var(struct mmr_emit *e, const char *ref, uint32_t kind,
+		   char *buf, size_t n)
+{
+	static const struct {
+		uint32_t kind;
+		const char *suffix;
+	} suffixes[] = {
+		{MMR_REF_MAPPING, "map"},  {MMR_REF_THREAD, "thread"},
+		{MMR_REF_PROCESS, "proc"}, {MMR_REF_PIDFD, "pidfd"},
+		{MMR_REF_FILE, "file"},	   {MMR_REF_UFFD, "uffd"},
+	};
+	uint32_t made = kinds_made(e, ref);
+	const char *suffix = "ref";
+	size_t i;
+
+	/* A letter and digits are nobody's (but Bessel's: j0, y1). */
+	if (ref[0] >= 'a' && ref[0] <= 'z' && ref[0] != 'j' && ref[0] != 'y' &&
+	    ref[1] && strspn(ref + 1, "0123456789") == strlen(ref + 1) &&
+	    !(made & (made - 1))) {
+		snprintf(buf, n, "%s", ref);
+		return buf;
+	}
+	for (i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
+		if (suffixes[i].kind == kind)
+			suffix = suffixes[i].suffix;
+	snprintf(buf, n, "%s_%s", ref, suffix);
+	return buf;
+}
+
+static char *arg_size(struct mmr_emit *e, int64_t count, enum mmr_unit unit,
+		      char *buf, size_t n)
+{
+	const char *var = unit == MMR_UNIT_HUGE ? "huge" : "page";
+
+	if (unit == MMR_UNIT_BYTE || !count) {
+		if (count >= 1 << 30 && !(count & ((1 << 30) - 1)))
+			snprintf(buf, n, "%" PRId64 "ul << 30", count >> 30);
+		else if (count >= 1 << 20 && !(count & ((1 << 20) - 1)))
+			snprintf(buf, n, "%" PRId64 "ul << 20", count >> 20);
+		else
+			snprintf(buf, n, "%" PRId64, count);
+		return buf;
+	}
+	e->used |= unit == MMR_UNIT_HUGE ? MMR_USED_HUGE : MMR_USED_PAGE;
+	if (count == 1)
+		snprintf(buf, n, "%s", var);
+	else
+		snprintf(buf, n, "%" PRId64 " * %s", count, var);
+	return buf;
+}
+
+static char *arg_names(struct mmr_emit *e, const struct mmr_argspec *spec,
+		       int64_t value, char *buf, size_t n)
+{
+	const struct mmr_name *name;
+	size_t len = 0;
+
+	buf[0] = '\0';
+	for (name = spec->names; name->name; name++) {
+		if (spec->type == MMR_ARG_ENUM
+			    ? name->value != value
+			    : (value & name->value) != name->value)
+			continue;
+		mmr_emit_constant(e, name->c);
+		len += (size_t)snprintf(buf + len, n - len, "%s%s",
+					len ? " | " : "", name->c);
+		if (len >= n)
+			len = n - 1;
+		if (spec->type == MMR_ARG_ENUM)
+			return buf;
+		value &= ~name->value;
+	}
+	if (value || !len)
+		snprintf(buf + len, n - len, "%s%" PRId64, len ? " | " : "",
+			 value);
+	return buf;
+}
+
+char *mmr_emit_arg(struct mmr_emit *e, const struct mmr_stmt *s, int i,
+		   char *buf, size_t n)
+{
+	const struct mmr_argspec *spec = &s->op->args[i];
+	const struct mmr_value *v = &s->args[i];
+	uint32_t kind;
+
+	switch (spec->type) {
+	case MMR_ARG_REF:
+		kind = mmr_emit_ref_kind(e, s, i);
+		if (!kind) {
+			snprintf(buf, n, "-1");
+			return buf;
+		}
+		if (kind == MMR_REF_MAPPING)
+			e->used |= MMR_USED_MAP;
+		return mmr_emit_var(e, v->name, kind, buf, n);
+	case MMR_ARG_SIZE:
+		if (!v->set)
+			return arg_size(e, spec->def, MMR_UNIT_BYTE, buf, n);
+		return arg_size(e, v->lo, v->unit, buf, n);
+	case MMR_ARG_ENUM:
+	case MMR_ARG_FLAGS:
+		return arg_names(e, spec, v->set ? v->lo : spec->def, buf, n);
+	case MMR_ARG_INT:
+	case MMR_ARG_TIME:
+		snprintf(buf, n, "%" PRId64, v->set ? v->lo : spec->def);
+		return buf;
+	default:
+		snprintf(buf, n, "%s", v->name ? v->name : "");
+		return buf;
+	}
+}
+
+char *mmr_emit_part(struct mmr_emit *e, const struct mmr_stmt *s, int map,
+		    char *buf, size_t n)
+{
+	int off = mmr_op_arg(s->op, "off"), len = mmr_op_arg(s->op, "len");
+	char m[64], o[32], l[32];
+
+	mmr_emit_arg(e, s, map, m, sizeof(m));
+	if ((off < 0 || !s->args[off].set) && (len < 0 || !s->args[len].set)) {
+		snprintf(buf, n, "%s", m);
+		return buf;
+	}
+	e->used |= MMR_USED_PART;
+	snprintf(buf, n, "part(%s, %s, %s)", m,
+		 mmr_emit_arg(e, s, off, o, sizeof(o)),
+		 mmr_emit_arg(e, s, len, l, sizeof(l)));
+	return buf;
+}
+
+char *mmr_emit_each(struct mmr_emit *e, const struct mmr_stmt *s, int i,
+		    char *buf, size_t n)
+{
+	char var[64];
+
+	mmr_emit_arg(e, s, i, var, sizeof(var));
+	e->used |= MMR_USED_SPAWN;
+	if (!e->sets) {
+		snprintf(buf, n, "%s", var);
+		return buf;
+	}
+	mmr_emit_line(e, "for (int i = 0; i < %s.n; i++)", var);
+	e->indent++;
+	snprintf(buf, n, "%s.p[i]", var);
+	return buf;
+}
+
+void mmr_emit_each_end(struct mmr_emit *e)
+{
+	if (e->sets)
+		e->indent--;
+}
+
+/* Kernel argument i of a call, appended to buf.  process: how a process
+ * argument is written; length: the mapping's length as it was assigned. */
+static void call_arg(struct mmr_emit *e, const struct mmr_stmt *s, int i,
+		     const char *process, const char *length, char *buf,
+		     size_t n)
+{
+	const struct mmr_from_spec *from = &s->op->call.from[i];
+	const char *name = s->args[from->arg].name;
+	char arg[200];
+
+	switch (from->from) {
+	case MMR_FROM_CONST:
+		snprintf(buf, n, "%" PRId64, from->k);
+		return;
+	case MMR_FROM_VALUE:
+		mmr_emit_arg(e, s, from->arg, arg, sizeof(arg));
+		if (length && from->arg == mmr_op_arg(s->op, "len"))
+			snprintf(buf, n, "%s", length);
+		else
+			snprintf(buf, n, "%s", arg);
+		return;
+	case MMR_FROM_POINTER:
+		mmr_emit_arg(e, s, from->arg, arg, sizeof(arg));
+		snprintf(buf, n, "&(unsigned long){ %s }", arg);
+		return;
+	case MMR_FROM_ADDR:
+		mmr_emit_part(e, s, from->arg, arg, sizeof(arg));
+		snprintf(buf, n, "%s.at", arg);
+		return;
+	case MMR_FROM_LEN:
+		mmr_emit_part(e, s, from->arg, arg, sizeof(arg));
+		snprintf(buf, n, "%s.len", arg);
+		return;
+	case MMR_FROM_ARENA:
+		mmr_emit_arg(e, s, from->arg, arg, sizeof(arg));
+		if (!s->args[from->arg].set) {
+			snprintf(buf, n, "NULL");
+			return;
+		}
+		e->used |= MMR_USED_ARENA;
+		snprintf(buf, n, "ARENA + (%s)", arg);
+		return;
+	case MMR_FROM_PID:
+		snprintf(buf, n, name ? "%s.pid" : "0", process);
+		return;
+	case MMR_FROM_PIDFD:
+		if (mmr_emit_ref_kind(e, s, from->arg) == MMR_REF_PIDFD) {
+			mmr_emit_arg(e, s, from->arg, buf, n);
+			return;
+		}
+		e->used |= MMR_USED_PIDFD;
+		mmr_emit_constant(e, "SYS_pidfd_open");
+		mmr_emit_header(e, "sys/syscall.h");
+		snprintf(buf, n, "%s.fd", process);
+		return;
+	default:
+		mmr_emit_arg(e, s, from->arg, buf, n);
+		return;
+	}
+}
+
+/* The index of the argument that holds a process, -1: none does. */
+static int process_arg(const struct mmr_emit *e, const struct mmr_stmt *s)
+{
+	int i;
+
+	for (i = 0; i < s->op->nargs; i++)
+		if (mmr_emit_ref_kind(e, s, i) == MMR_REF_PROCESS)
+			return i;
+	return -1;
+}
+
+/* The call alone: "munmap(m0.at, m0.len)". */
+static void call_text(struct mmr_emit *e, const struct mmr_stmt *s,
+		      const char *process, const char *length, char *buf,
+		      size_t n)
+{
+	const struct mmr_callspec *call = &s->op->call;
+	size_t len;
+	int i;
+
+	len = (size_t)snprintf(
+		buf, n, call->has_wrapper ? "%s(" : "syscall(%s, ", call->name);
+	for (i = 0; i < 6 && call->from[i].from != MMR_FROM_END; i++) {
+		char arg[240];
+
+		call_arg(e, s, i, process, length, arg, sizeof(arg));
+		len += (size_t)snprintf(buf + len, n - len, "%s%s",
+					i ? ", " : "", arg);
+	}
+	snprintf(buf + len, n - len, ")");
+}
+
+/* A new mapping.  Where a failed call could matter to another user of the
+ * name, keep() leaves the old one in it. */
+static void emit_mapping(struct mmr_emit *e, const struct mmr_stmt *s)
+{
+	int len = mmr_op_arg(s->op, "len");
+	char call[768], var[64], length[64], assign[160];
+
+	e->used |= MMR_USED_MAP;
+	mmr_emit_var(e, s->ref, MMR_REF_MAPPING, var, sizeof(var));
+	mmr_emit_arg(e, s, len, length, sizeof(length));
+	if (mmr_emit_is_private(e, s->ref)) {
+		snprintf(assign, sizeof(assign), "%s.len = %s", var, length);
+		call_text(e, s, "", assign, call, sizeof(call));
+		mmr_emit_step(e, "%s.at = %s", var, call);
+		return;
+	}
+	e->used |= MMR_USED_KEEP;
+	call_text(e, s, "", NULL, call, sizeof(call));
+	mmr_emit_step(e, "keep(&%s, %s, %s)", var, call, length);
+}
+
+void mmr_emit_call(struct mmr_emit *e, const struct mmr_stmt *s)
+{
+	const struct mmr_callspec *call = &s->op->call;
+	char text[768], var[64], process[80] = "";
+	int p = process_arg(e, s);
+
+	if (call->header)
+		mmr_emit_header(e, call->header);
+	mmr_emit_constant(e, call->name);
+	if (s->ref && s->op->makes == MMR_REF_MAPPING) {
+		emit_mapping(e, s);
+		return;
+	}
+	if (p >= 0)
+		mmr_emit_each(e, s, p, process, sizeof(process));
+	call_text(e, s, process, NULL, text, sizeof(text));
+	if (s->ref)
+		mmr_emit_step(
+			e, "%s = %s",
+			mmr_emit_var(e, s->ref, s->op->makes, var, sizeof(var)),
+			text);
+	else
+		mmr_emit_step(e, "%s", text);
+	if (p >= 0)
+		mmr_emit_each_end(e);
+}

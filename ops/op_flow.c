@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The case's own order and timing: latches, waits, delays and rendezvous.
+ * None of them is ever the culprit of a stall.
+ */
+#include "op.h"
+
+#ifndef MMR_CHILD
+#include "emit.h"
+#else
+#include "child.h"
+#endif
+
+#define DELAY_MAX 60000000000LL
+#define AUTO_SKEW 20000	     /* ns, in exported C */
+#define SKEW_MAX 100000000LL /* a rendezvous gives up after a second */
+
+#ifdef MMR_CHILD
+static int64_t run_signal(struct mmr_child *c, const struct mmr_insn *in)
+{
+	return mmr_child_signal(c, in->arg[0].lo);
+}
+
+static int64_t run_wait(struct mmr_child *c, const struct mmr_insn *in)
+{
+	return mmr_child_wait(c, in->arg[0].lo);
+}
+
+static int64_t run_pause(struct mmr_child *c, const struct mmr_insn *in)
+{
+	(void)in;
+	return mmr_child_pause(c);
+}
+
+static int64_t run_delay(struct mmr_child *c, const struct mmr_insn *in)
+{
+	return mmr_child_delay(c, in, 0);
+}
+
+static int64_t run_sync(struct mmr_child *c, const struct mmr_insn *in)
+{
+	return mmr_child_sync(c, in, 0, 1);
+}
+#else
+static void emit_signal(struct mmr_emit *e, const struct mmr_stmt *s)
+{
+	e->used |= MMR_USED_LATCH;
+	mmr_emit_line(e, "latch_signal(&shared->latch_%s);", s->args[0].name);
+}
+
+static void emit_wait(struct mmr_emit *e, const struct mmr_stmt *s)
+{
+	e->used |= MMR_USED_WAIT;
+	mmr_emit_line(e, "latch_wait(&shared->latch_%s);", s->args[0].name);
+}
+
+static void emit_pause(struct mmr_emit *e, const struct mmr_stmt *s)
+{
+	(void)s;
+	e->used |= MMR_USED_PAUSE;
+	mmr_emit_line(e, "pause();");
+}
+
+static void emit_delay(struct mmr_emit *e, const struct mmr_stmt *s)
+{
+	e->used |= MMR_USED_DELAY;
+	if (s->args[0].lo == s->args[0].hi) {
+		mmr_emit_line(e, "delay_ns(%lld);", (long long)s->args[0].lo);
+		return;
+	}
+	e->used |= MMR_USED_DRAW;
+	mmr_emit_line(e, "delay_ns(draw(%lld, %lld));",
+		      (long long)s->args[0].lo, (long long)s->args[0].hi);
+}
+
+static void emit_sync(struct mmr_emit *e, const struct mmr_stmt *s)
+{
+	const struct mmr_value *skew = &s->args[1];
+	long long lo = 0, hi = 0;
+
+	/* The bounds of `auto` come from the host; a C file has none. */
+	if (skew->set && skew->is_auto) {
+		lo = -AUTO_SKEW;
+		hi = AUTO_SKEW;
+	} else if (skew->set) {
+		lo = skew->lo;
+		hi = skew->hi;
+	}
+	e->used |= MMR_USED_SYNC;
+	if (lo == hi) {
+		mmr_emit_line(e, "meet(&shared->sync_%s, %lld);",
+			      s->args[0].name, lo);
+		return;
+	}
+	e->used |= MMR_USED_DRAW;
+	mmr_emit_line(e, "meet(&shared->sync_%s, draw(%lld, %lld));",
+		      s->args[0].name, lo, hi);
+}
+#endif
+
+#define ARG_LATCH                                                              \
+	{                                                                      \
+		.name = "latch", .help = "its name", .type = MMR_ARG_LATCH,    \
+		.flags = MMR_ARG_POS                                           \
+	}
+
+const struct mmr_op mmr_op_signal = {
+	.id = MMR_OP_signal,
+	.name = "signal",
+	.help = "open a latch for all processes, until the round ends",
+	.race = "Order between threads where the case needs one.",
+	.class = MMR_CLASS_PURE,
+	.nargs = 1,
+	.args = {ARG_LATCH},
+	.call = {.nr = -1},
+	.run = MMR_RUN(run_signal),
+	.emit = MMR_EMIT(emit_signal),
+};
+
+const struct mmr_op mmr_op_wait = {
+	.id = MMR_OP_wait,
+	.name = "wait",
+	.help = "wait until a latch is open",
+	.race = "Order between threads where the case needs one.",
+	.class = MMR_CLASS_WAIT,
+	.nargs = 1,
+	.args = {ARG_LATCH},
+	.call = {.nr = -1},
+	.run = MMR_RUN(run_wait),
+	.emit = MMR_EMIT(emit_wait),
+};
+
+const struct mmr_op mmr_op_pause = {
+	.id = MMR_OP_pause,
+	.name = "pause",
+	.help = "sleep until killed or the storm ends",
+	.race = "A thread that sleeps while others act on its memory.",
+	.class = MMR_CLASS_WAIT,
+	.call = {.nr = -1},
+	.run = MMR_RUN(run_pause),
+	.emit = MMR_EMIT(emit_pause),
+};
+
+const struct mmr_op mmr_op_delay = {
+	.id = MMR_OP_delay,
+	.name = "delay",
+	.help = "wait for a time, drawn anew each round when a range",
+	.race = "Moves one side of a race against the other.",
+	.class = MMR_CLASS_PURE,
+	.nargs = 1,
+	.args = {{.name = "time",
+		  .help = "how long",
+		  .type = MMR_ARG_TIME,
+		  .flags = MMR_ARG_POS,
+		  .max = DELAY_MAX}},
+	.call = {.nr = -1},
+	.run = MMR_RUN(run_delay),
+	.emit = MMR_EMIT(emit_delay),
+};
+
+const struct mmr_op mmr_op_sync = {
+	.id = MMR_OP_sync,
+	.name = "sync",
+	.help = "meet all threads that name it, then go at one instant",
+	.race = "Starts both sides of a race within nanoseconds, each moved "
+		"by its skew.",
+	.class = MMR_CLASS_WAIT,
+	.nargs = 2,
+	.args = {{.name = "sync",
+		  .help = "its name",
+		  .type = MMR_ARG_SYNC,
+		  .flags = MMR_ARG_POS},
+		 {.name = "skew",
+		  .help = "later or earlier by, drawn each round",
+		  .type = MMR_ARG_TIME,
+		  .flags = MMR_ARG_OPT | MMR_ARG_SIGNED | MMR_ARG_AUTO,
+		  .min = -SKEW_MAX,
+		  .max = SKEW_MAX}},
+	.call = {.nr = -1},
+	.run = MMR_RUN(run_sync),
+	.emit = MMR_EMIT(emit_sync),
+};

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Threads that come and go in one address space. */
+#include "op.h"
+
+#ifndef MMR_CHILD
+#include <string.h>
+
+#include "emit.h"
+#else
+#include "child.h"
+#endif
+
+#ifdef MMR_CHILD
+static int64_t run_thread_spawn(struct mmr_child *c, const struct mmr_insn *in)
+{
+	return mmr_child_thread_spawn(c, in, (uint32_t)in->arg[0].lo);
+}
+
+static int64_t run_thread_join(struct mmr_child *c, const struct mmr_insn *in)
+{
+	return mmr_child_thread_join(c, in, 0);
+}
+#else
+static void emit_thread_spawn(struct mmr_emit *e, const struct mmr_stmt *s)
+{
+	const char *body = s->args[0].name;
+	char var[64];
+
+	if (!strcmp(body, "idle"))
+		e->used |= MMR_USED_IDLE_THREAD;
+	if (s->ref)
+		mmr_emit_var(e, s->ref, MMR_REF_THREAD, var, sizeof(var));
+	if (mmr_emit_is_joined(e, s->ref)) {
+		if (e->own_stacks)
+			mmr_emit_step(e,
+				      "thread_create(&%s, thread_%s) || "
+				      "pthread_join(%s, NULL)",
+				      var, body, var);
+		else
+			mmr_emit_step(e,
+				      "pthread_create(&%s, NULL, thread_%s, "
+				      "NULL) || pthread_join(%s, NULL)",
+				      var, body, var);
+		return;
+	}
+	e->used |= MMR_USED_THREAD;
+	mmr_emit_step(e, "thread_start(%s%s, thread_%s)", s->ref ? "&" : "",
+		      s->ref ? var : "NULL", body);
+}
+
+static void emit_thread_join(struct mmr_emit *e, const struct mmr_stmt *s)
+{
+	char t[64];
+
+	if (mmr_emit_is_joined(e, s->args[0].name))
+		return; /* with its spawn */
+	e->used |= MMR_USED_THREAD;
+	mmr_emit_line(e, "thread_end(&%s);",
+		      mmr_emit_arg(e, s, 0, t, sizeof(t)));
+}
+#endif
+
+const struct mmr_op mmr_op_thread_spawn = {
+	.id = MMR_OP_thread_spawn,
+	.name = "thread_spawn",
+	.help = "start a thread template in the own process",
+	.race = "clone and the new stack's mapping, and a CPU that begins to "
+		"use the address space, against faults and unmaps in it.",
+	.class = MMR_CLASS_CALL,
+	.makes = MMR_REF_THREAD,
+	.nargs = 1,
+	.args = {{.name = "body",
+		  .help = "the template, or idle: returns at once",
+		  .type = MMR_ARG_THREAD}},
+	.call = {.nr = -1},
+	.run = MMR_RUN(run_thread_spawn),
+	.emit = MMR_EMIT(emit_thread_spawn),
+};
+
+const struct mmr_op mmr_op_thread_join = {
+	.id = MMR_OP_thread_join,
+	.name = "thread_join",
+	.help = "wait until a spawned thread has gone",
+	.race = "The kernel clears and wakes the thread id when it has left "
+		"the address space.",
+	.class = MMR_CLASS_WAIT,
+	.nargs = 1,
+	.args = {{.name = "t",
+		  .help = "the thread",
+		  .type = MMR_ARG_REF,
+		  .flags = MMR_ARG_POS,
+		  .kinds = MMR_REF_THREAD}},
+	.call = {.nr = -1},
+	.run = MMR_RUN(run_thread_join),
+	.emit = MMR_EMIT(emit_thread_join),
+};

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Access to memory: write and read.  They count every page as progress, so a
+ * long touch is no stall; a touch of memory that has gone ends with EFAULT
+ * (or, with segv=return, goes back to the same access for ever).
+ */
+#include "op.h"
+
+#ifndef MMR_CHILD
+#include "emit.h"
+#else
+#include "child.h"
+#endif
+
+enum { TOUCH_MAP, TOUCH_OFF, TOUCH_LEN, TOUCH_STEP, TOUCH_ORDER, TOUCH_ARGS };
+
+#define LEN_MAX (64LL << 40)
+
+static const struct mmr_name order_names[] = {
+	{"seq", "0", 0},
+	{"rand", "1", 1},
+	{NULL, NULL, 0},
+};
+
+/* clang-format off */
+#define TOUCH_ARGUMENTS							\
+	{								\
+		{ .name = "m",						\
+		  .help = "the mapping",				\
+		  .type = MMR_ARG_REF,					\
+		  .flags = MMR_ARG_POS,					\
+		  .kinds = MMR_REF_MAPPING },				\
+		{ .name = "off",					\
+		  .help = "start within the mapping",			\
+		  .type = MMR_ARG_SIZE,					\
+		  .flags = MMR_ARG_OPT,					\
+		  .max = LEN_MAX },					\
+		{ .name = "len",					\
+		  .help = "bytes from there, 0: to its end",		\
+		  .type = MMR_ARG_SIZE,					\
+		  .flags = MMR_ARG_OPT,					\
+		  .max = LEN_MAX },					\
+		{ .name = "step",					\
+		  .help = "bytes from one access to the next",		\
+		  .type = MMR_ARG_SIZE,					\
+		  .flags = MMR_ARG_OPT,					\
+		  .min = 1,						\
+		  .max = LEN_MAX,					\
+		  .def = 1 },						\
+		{ .name = "order",					\
+		  .help = "from start to end, or drawn",		\
+		  .type = MMR_ARG_ENUM,					\
+		  .flags = MMR_ARG_OPT,					\
+		  .names = order_names },				\
+	}
+/* clang-format on */
+
+#ifdef MMR_CHILD
+static int64_t run_write(struct mmr_child *c, const struct mmr_insn *in)
+{
+	return mmr_child_touch(c, in, TOUCH_MAP, TOUCH_OFF, TOUCH_LEN,
+			       TOUCH_STEP, TOUCH_ORDER, true);
+}
+
+static int64_t run_read(struct mmr_child *c, const struct mmr_insn *in)
+{
+	return mmr_child_touch(c, in, TOUCH_MAP, TOUCH_OFF, TOUCH_LEN,
+			       TOUCH_STEP, TOUCH_ORDER, false);
+}
+#else
+static void emit_touch(struct mmr_emit *e, const struct mmr_stmt *s,
+		       bool is_write)
+{
+	const struct mmr_value *order = &s->args[TOUCH_ORDER];
+	char map[128], step[64];
+
+	mmr_emit_part(e, s, TOUCH_MAP, map, sizeof(map));
+	mmr_emit_arg(e, s, TOUCH_STEP, step, sizeof(step));
+	if (order->set && order->lo) {
+		e->used |= MMR_USED_RANDOM | MMR_USED_DRAW;
+		mmr_emit_step(e, "touch_random(%s, %s, %d)", map, step,
+			      is_write);
+		return;
+	}
+	e->used |= is_write ? MMR_USED_WRITE : MMR_USED_READ;
+	mmr_emit_step(e, "touch_%s(%s, %s)", is_write ? "write" : "read", map,
+		      step);
+}
+
+static void emit_write(struct mmr_emit *e, const struct mmr_stmt *s)
+{
+	emit_touch(e, s, true);
+}
+
+static void emit_read(struct mmr_emit *e, const struct mmr_stmt *s)
+{
+	emit_touch(e, s, false);
+}
+#endif
+
+const struct mmr_op mmr_op_write = {
+	.id = MMR_OP_write,
+	.name = "write",
+	.help = "write to a mapping, a byte a step",
+	.race = "Page faults that make or change an entry, while others take "
+		"it away, split, migrate or share it.",
+	.class = MMR_CLASS_TOUCH,
+	.nargs = TOUCH_ARGS,
+	.args = TOUCH_ARGUMENTS,
+	.call = {.nr = -1},
+	.run = MMR_RUN(run_write),
+	.emit = MMR_EMIT(emit_write),
+};
+
+const struct mmr_op mmr_op_read = {
+	.id = MMR_OP_read,
+	.name = "read",
+	.help = "read from a mapping, a byte a step",
+	.race = "Read faults (zero page, page cache, swap) while others "
+		"write, take the entry away or migrate it.",
+	.class = MMR_CLASS_TOUCH,
+	.nargs = TOUCH_ARGS,
+	.args = TOUCH_ARGUMENTS,
+	.call = {.nr = -1},
+	.run = MMR_RUN(run_read),
+	.emit = MMR_EMIT(emit_read),
+};

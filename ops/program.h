@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A case compiled for mmrace-child: plain data without pointers, at offsets
+ * in the shared area (area.h).  compile.c makes it; interp.c runs it.
+ *
+ * Instructions of a thread lie one after the other, loops as a LOOP ... END
+ * pair.  An instruction's `stat` is its statement's number in the case
+ * (mmr_case_stmt); END carries the number of its loop.
+ */
+#ifndef MMR_OPS_PROGRAM_H
+#define MMR_OPS_PROGRAM_H
+
+#include <stdint.h>
+
+#include "op.h"
+
+#define MMR_INSN_LOOP 0xfff0
+#define MMR_INSN_END 0xfff1
+
+#define MMR_THREAD_IDLE 0xffff /* operand of THREAD: the built-in body */
+#define MMR_PROC_IDLE 0xffff /* operand of PROCESS: sleeps until killed */
+
+/* An operand, resolved: SIZE in bytes on this machine, FLAGS and ENUM the
+ * kernel's value, TIME ns lo..hi, REF the ref's index or -1 when it was left
+ * out, LATCH/SYNC/FUTEX/THREAD/PROCESS the index. */
+struct mmr_operand {
+	int64_t lo, hi;
+};
+
+#define MMR_MAX_ACCEPT 8
+
+struct mmr_insn {
+	uint16_t op; /* op id, MMR_INSN_LOOP, MMR_INSN_END */
+	int16_t dst; /* ref index or -1 */
+	uint16_t stat;
+	uint8_t naccept;
+	uint8_t until; /* LOOP: enum mmr_until */
+	uint32_t jump; /* LOOP: its END; END: its LOOP (insn index) */
+	uint32_t set; /* bit i: args[i] was given */
+	uint32_t until_index; /* LOOP: thread or process index */
+	uint64_t tag; /* key of this statement's draws: thread name and the
+		       * statement's own text, not its position */
+	int64_t count; /* LOOP: turns, or ns */
+	struct mmr_operand arg[MMR_MAX_ARGS];
+	int32_t accept[MMR_MAX_ACCEPT];
+};
+
+struct mmr_pthread { /* a thread of the program */
+	uint32_t first, ninsn; /* its instructions */
+	uint16_t proc; /* index in procs */
+	uint8_t is_template;
+	uint8_t segv; /* enum mmr_segv */
+	uint8_t cpu_kind; /* enum mmr_cpu_kind */
+	uint8_t pad[3];
+	int32_t cpu_arg; /* NUMBER: n; SAME, OTHER: thread index */
+	int32_t slot; /* plain: its fixed thread slot; template: -1 */
+};
+
+struct mmr_pproc { /* a process of the program */
+	uint32_t first, nthreads; /* in pthreads */
+	uint32_t copies;
+	uint32_t is_template;
+};
+
+struct mmr_psync {
+	uint32_t parties; /* plain threads that name it */
+};
+
+struct mmr_program {
+	uint32_t ninsns, nthreads, nprocs, nrefs;
+	uint32_t nsyncs, nlatches, nfutexes, nstats;
+	uint64_t rounds; /* to run, 0: none */
+	uint64_t first_round; /* number of the first one, for the draws */
+	uint64_t budget_ns; /* 0: none */
+	uint64_t seed;
+	uint64_t page_size, huge_size;
+	uint32_t keep;
+	uint32_t drop_caps_lo, drop_caps_hi; /* nocap=: dropped by supervisor */
+	uint32_t ncpus; /* CPUs to use, cpus[] */
+	uint16_t cpus[64]; /* their kernel numbers */
+	/* Offsets from the start of the area. */
+	uint64_t insns_off, threads_off, procs_off, syncs_off;
+};
+
+#endif

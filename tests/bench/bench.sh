@@ -1,0 +1,31 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# make bench: what the tool itself costs, on this machine, now.  Each line
+# names its target; a machine with other load gives other numbers, so every
+# comparison is of runs in turn.  BENCH_PAIRS sets how many.
+
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+BUILD=${MMR_BUILD:-build/release}
+PAIRS=${BENCH_PAIRS:-15}
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+rc=0
+
+seed=corpus/seeds/s1-base.case
+
+echo "kernel $(uname -r), $(nproc) CPUs, load $(cut -d ' ' -f 1-3 /proc/loadavg)"
+if [ -x "$BUILD/bench/s1" ]; then
+	"$BUILD/bench/s1" "$seed" "$BUILD/mmrace-child" "$PAIRS" || rc=1
+fi
+"$BUILD/bench/monitor" "$seed" "$BUILD/mmrace-child" "$PAIRS" || rc=1
+
+"$BUILD/mmrace" soak --time 10 --jobs 1 --seed 1 --quiet --json \
+	--out "$work/out" >"$work/soak.json" || rc=1
+if [ -x "$BUILD/tools/json" ]; then
+	cases=$("$BUILD/tools/json" "$work/soak.json" cases)
+	echo "cases: $((cases / 10)) a second, one job (target >= 200 short" \
+		"ones a core)"
+fi
+exit $rc

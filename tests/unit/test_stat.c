@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Red when the interval is not the exact one: the values are those of R's
+ * binom.test() and qbeta(), and the definition itself is checked on a grid
+ * (the binomial tails at both ends are 2.5 %).
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "../../triage/stat.h"
+
+static void near(double have, double want, double tolerance)
+{
+	if (fabs(have - want) > tolerance)
+		fail_msg("%.12g, not %.12g", have, want);
+}
+
+static void test_known(void **state)
+{
+	static const struct {
+		uint64_t k, n;
+		double lo, hi;
+	} known[] = {
+		{0, 10, 0, 0.3084971},
+		{10, 10, 0.6915029, 1},
+		{5, 10, 0.1870860, 0.8129140},
+		{1, 1, 0.025, 1},
+		{0, 1, 0, 0.975},
+		{7, 100, 0.02860534, 0.13891973},
+		{0, 3000, 0, 0.0012288718},
+	};
+	double lo, hi;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		mmr_stat_interval(known[i].k, known[i].n, 0.95, &lo, &hi);
+		near(lo, known[i].lo, 2e-6);
+		near(hi, known[i].hi, 2e-6);
+	}
+	mmr_stat_interval(0, 0, 0.95, &lo, &hi);
+	near(lo, 0, 0);
+	near(hi, 1, 0);
+}
+
+/* P(X >= k) for X binomial(n, p), summed in logarithms. */
+static double upper_tail(uint64_t k, uint64_t n, double p)
+{
+	double sum = 0, dn = (double)n;
+	uint64_t i;
+
+	for (i = k; i <= n; i++) {
+		double di = (double)i;
+
+		sum += exp(lgamma(dn + 1) - lgamma(di + 1) -
+			   lgamma(dn - di + 1) + di * log(p) +
+			   (dn - di) * log1p(-p));
+	}
+	return sum;
+}
+
+static void test_definition(void **state)
+{
+	static const uint64_t sizes[] = {1, 2, 3, 10, 57, 300, 2000};
+	double lo, hi;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		uint64_t n = sizes[i], k, step = n / 7 + 1;
+
+		for (k = 0; k <= n; k += step) {
+			mmr_stat_interval(k, n, 0.95, &lo, &hi);
+			assert_true(lo >= 0 && hi <= 1 && lo < hi);
+			if (k > 0)
+				near(upper_tail(k, n, lo), 0.025, 1e-7);
+			if (k < n)
+				near(1 - upper_tail(k + 1, n, hi), 0.025, 1e-7);
+		}
+	}
+}
+
+static void test_large(void **state)
+{
+	double lo, hi;
+
+	(void)state;
+	/* The normal approximation is good here: 0.3 +- 1.96 * 0.000458. */
+	mmr_stat_interval(300000, 1000000, 0.95, &lo, &hi);
+	near(lo, 0.3 - 0.000898, 2e-6);
+	near(hi, 0.3 + 0.000898, 2e-6);
+}
+
+static void test_beta(void **state)
+{
+	(void)state;
+	near(mmr_stat_beta(1, 1, 0.3), 0.3, 1e-12);
+	near(mmr_stat_beta(2, 3, 0.4), 0.5248, 1e-12);
+	near(mmr_stat_beta(5, 1, 0.5), 0.03125, 1e-12);
+	near(mmr_stat_beta(3, 7, 0), 0, 0);
+	near(mmr_stat_beta(3, 7, 1), 1, 0);
+}
+
+static void test_runs(void **state)
+{
+	(void)state;
+	/* ln(0.05)/ln(0.7) = 8.4, ln(0.01)/ln(0.1) = 2, 59 is the classic. */
+	assert_int_equal(mmr_stat_runs(0.3, 0.05), 9);
+	assert_int_equal(mmr_stat_runs(0.9, 0.01), 2);
+	assert_int_equal(mmr_stat_runs(0.05, 0.05), 59);
+	assert_int_equal(mmr_stat_runs(1, 0.05), 1);
+	assert_int_equal(mmr_stat_runs(0.999, 0.05), 1);
+	assert_true(mmr_stat_runs(0, 0.05) == UINT64_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_known), cmocka_unit_test(test_definition),
+		cmocka_unit_test(test_large), cmocka_unit_test(test_beta),
+		cmocka_unit_test(test_runs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

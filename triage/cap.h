@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Caps for all that cases start: memory and number of processes, by cgroup
+ * v2, else by cgroup v1, else by rlimits.  (mmrace-child itself makes its
+ * processes the first that the OOM killer takes, and sees to core dumps.)
+ */
+#ifndef MMR_TRIAGE_CAP_H
+#define MMR_TRIAGE_CAP_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Makes the groups (mmrace-PID beside or below our own) and removes those of
+ * dead engines.  0: some cap holds. */
+int mmr_cap_start(void);
+/* Removes the groups; waits up to 0.2 s for the last task to leave. */
+void mmr_cap_stop(void);
+/* Called by the spawner thread about itself, once: what it starts is capped
+ * from its first instruction (v1). */
+void mmr_cap_enter(void);
+/* Called after each start with the new process: caps it and what it forked
+ * meanwhile (v2, rlimits). */
+void mmr_cap_settle(pid_t pid);
+/* Processes that the OOM killer took because of our memory cap so far. */
+uint64_t mmr_cap_oom_kills(void);
+/* "memory 11.7 GiB and 8192 processes by cgroup v1", for doctor; a sentence
+ * that says what is missing when ok is set to 0. */
+const char *mmr_cap_text(int *ok);
+
+#endif

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Climbs the evidence ladder (DESIGN section 5).  The order of the steps is
+ * the whole point: a stall that ends when somebody looks at it has to be
+ * described before that look, and what describes it has to be on disk before
+ * a step that may bring the machine down with it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../ops/compile.h"
+#include "ladder.h"
+
+static char spool_dir[4096];
+static bool want_sysrq;
+static _Atomic unsigned int spool_count;
+
+void mmr_evidence_spool(const char *dir)
+{
+	snprintf(spool_dir, sizeof(spool_dir), "%s", dir ? dir : "");
+}
+
+void mmr_evidence_sysrq(bool on)
+{
+	want_sysrq = on;
+}
+
+struct step {
+	const char *name;
+	const char *(*run)(struct mmr_ladder *);
+	int settle_ms;	/* a cure shows within this time */
+	bool of_task;	/* needs a live culprit whose task is known */
+	bool intrusive; /* not before the spool is on disk */
+};
+
+static const struct step steps[] = {
+	{"shared-memory", mmr_ladder_memory, 0, false, false},
+	{"perf", mmr_ladder_perf, 5, true, false},
+	{"proc", mmr_ladder_proc, 5, true, false},
+	{"kernel", mmr_ladder_kernel, 0, false, false},
+	{"maps", mmr_ladder_maps, 10, true, true},
+	{"sysrq", mmr_ladder_sysrq, 10, false, true},
+	{"ptrace", mmr_ladder_ptrace, 30, true, true},
+};
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void look_at_slot(struct mmr_ladder *l)
+{
+	const struct mmr_suspect *s = l->s;
+	struct mmr_thread_slot *t;
+	struct mmr_proc_slot *p;
+
+	if (!s->area)
+		return;
+	if (s->proc_slot >= 0) {
+		p = MMR_AREA_AT(s->area, s->area->procs_off,
+				struct mmr_proc_slot) +
+		    s->proc_slot;
+		if (!l->pid)
+			l->pid = atomic_load(&p->host_pid);
+		l->seq0 = atomic_load(&p->seq);
+		l->state0 = atomic_load(&p->state);
+	}
+	if (s->verdict == MMR_LONG_EXIT || s->thread_slot < 0)
+		return;
+	t = MMR_AREA_AT(s->area, s->area->threads_off, struct mmr_thread_slot) +
+	    s->thread_slot;
+	if (!l->tid)
+		l->tid = atomic_load(&t->host_tid);
+	l->seq0 = atomic_load(&t->seq);
+	l->state0 = atomic_load(&t->state);
+	l->progress0 = atomic_load(&t->progress);
+	l->segv0 = atomic_load(&t->faults);
+}
+
+static int ladder_init(struct mmr_ladder *l, const struct mmr_suspect *s)
+{
+	memset(l, 0, sizeof(*l));
+	l->s = s;
+	l->t0_ns = now_ns();
+	l->pid = s->host_pid;
+	l->tid = s->host_tid;
+	l->faults_per_s = -1;
+	l->cpu_share = -1;
+	l->voluntary = -1;
+	l->involuntary = -1;
+	l->post_mortem = s->verdict == MMR_CRASH ||
+			 s->verdict == MMR_KERNEL_LOG ||
+			 s->verdict == MMR_CORRUPTION || s->verdict == MMR_LEAK;
+	l->root = json_object();
+	l->missing = json_array();
+	look_at_slot(l);
+	if (!l->tid)
+		l->tid = l->pid;
+	if (!l->pid)
+		l->pid = l->tid;
+	return l->root && l->missing ? 0 : -ENOMEM;
+}
+
+static json_t *hex(uint64_t v)
+{
+	return v ? json_sprintf("0x%llx", (unsigned long long)v) : json_null();
+}
+
+static json_t *culprit_json(const struct mmr_ladder *l)
+{
+	const struct mmr_suspect *s = l->s;
+	const struct mmr_stmt *st = mmr_case_stmt(s->c, s->stmt);
+	const char *thread, *proc;
+	char *text = s->stmt >= 0 && st ? mmr_case_print_stmt(st) : NULL;
+	json_t *j;
+
+	mmr_ladder_names(s, s->thread_slot, &thread, &proc);
+	if (s->thread_slot < 0)
+		proc = mmr_ladder_proc_name(s, s->proc_slot);
+	j = json_pack(
+		"{s:s, s:s, s:i, s:s?, s:s?, s:i, s:i, s:i, s:i}", "thread",
+		thread, "process", proc, "stmt", s->stmt, "statement", text,
+		"op",
+		s->stmt >= 0 && st && st->kind == MMR_STMT_OP ? st->op->name
+							      : NULL,
+		"thread_slot", s->thread_slot, "process_slot", s->proc_slot,
+		"host_pid", (int)l->pid, "host_tid", (int)l->tid);
+	free(text);
+	return j;
+}
+
+static json_t *measured_json(const struct mmr_suspect *s)
+{
+	json_t *j;
+
+	j = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:f, s:o, s:I, "
+		      "s:I}",
+		      "wall_ms", (double)s->wall_ns / 1e6, "cpu_ms",
+		      (double)s->cpu_ns / 1e6, "run_delay_ms",
+		      (double)s->delay_ns / 1e6, "asleep_ms",
+		      (double)s->asleep_ns / 1e6, "machine_pause_ms",
+		      (double)s->pause_ns / 1e6, "limit_ms",
+		      (double)s->limit_ns / 1e6, "page_faults",
+		      (json_int_t)s->faults, "page_faults_in_ms",
+		      (double)s->fault_ns / 1e6, "address", hex(s->fault_addr),
+		      "voluntary_switches", (json_int_t)s->voluntary,
+		      "involuntary_switches", (json_int_t)s->involuntary);
+	return j;
+}
+
+/* Writes what is known by now to disk, and waits until it is there. */
+static void spool(struct mmr_ladder *l, char *path, size_t n)
+{
+	const char *dirs[] = {spool_dir, "/tmp"};
+	unsigned int k = atomic_fetch_add(&spool_count, 1);
+	char *text =
+		json_dumps(l->root, JSON_INDENT(1) | JSON_REAL_PRECISION(10));
+	int64_t begin = now_ns();
+	size_t i, len = text ? strlen(text) : 0;
+	bool ok = false;
+	int fd, err = ENOMEM;
+
+	for (i = 0; text && !ok && i < 2; i++) {
+		if (!*dirs[i])
+			continue;
+		snprintf(path, n, "%s/spool-%d-%u.json", dirs[i], getpid(), k);
+		fd = open(path,
+			  O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+			  0600);
+		if (fd >= 0) {
+			ok = write(fd, text, len) == (ssize_t)len && !fsync(fd);
+			err = ok ? 0 : errno;
+			close(fd);
+			if (!ok)
+				unlink(path);
+		} else {
+			err = errno;
+		}
+	}
+	if (!ok) {
+		path[0] = '\0';
+		mmr_ladder_missing(l, "evidence on disk before step 5: %s",
+				   strerror(err));
+	}
+	json_object_set_new(l->root, "spool",
+			    json_pack("{s:b, s:f, s:f, s:I}", "on_disk", ok,
+				      "at_ms", (double)(begin - l->t0_ns) / 1e6,
+				      "took_ms",
+				      (double)(now_ns() - begin) / 1e6, "bytes",
+				      (json_int_t)len));
+	free(text);
+}
+
+/* Gives a cure up to that time to show. */
+static bool settle(struct mmr_ladder *l, int ms)
+{
+	const struct timespec nap = {0, 1000000};
+	int i;
+
+	for (i = 0; i < ms && !mmr_ladder_moved(l); i++)
+		nanosleep(&nap, NULL);
+	return mmr_ladder_moved(l);
+}
+
+static void climb_one(struct mmr_ladder *l, const struct step *st, int number)
+{
+	int64_t begin = now_ns();
+	const char *note = "";
+	bool moved = false;
+	double at, took;
+
+	if (st->of_task && (l->post_mortem || !l->tid))
+		note = l->post_mortem ? "skipped: the culprit is over"
+				      : "skipped: the task is not known";
+	else if (st->intrusive && l->ended_by)
+		note = "skipped: it moves again";
+	else
+		note = st->run(l);
+	at = (double)(begin - l->t0_ns) / 1e6;
+	took = (double)(now_ns() - begin) / 1e6;
+	if (!l->ended_by && settle(l, *note == 's' ? 0 : st->settle_ms)) {
+		moved = true;
+		l->ended_by = st->name;
+	}
+	json_array_append_new(l->steps,
+			      json_pack("{s:i, s:s, s:f, s:f, s:b, s:s}",
+					"step", number, "name", st->name,
+					"at_ms", at, "took_ms", took, "moved",
+					moved, "note", note));
+	mmr_timeline_step(l->timeline, l->base.flag_us + at * 1e3, took * 1e3,
+			  st->name, moved);
+}
+
+static void climb(struct mmr_ladder *l)
+{
+	char path[4200] = "";
+	bool spooled = false;
+	size_t i;
+
+	for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		if (steps[i].run == mmr_ladder_sysrq && !want_sysrq)
+			continue;
+		if (steps[i].intrusive && !spooled) {
+			spool(l, path, sizeof(path));
+			spooled = true;
+		}
+		climb_one(l, &steps[i], (int)i + 1);
+	}
+	/* From here on the caller has it all. */
+	if (path[0])
+		unlink(path);
+}
+
+static void head(struct mmr_ladder *l)
+{
+	char when[32];
+	struct tm tm;
+	time_t t = time(NULL);
+
+	gmtime_r(&t, &tm);
+	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	l->steps = json_array();
+	json_object_set_new(l->root, "version", json_integer(1));
+	json_object_set_new(l->root, "time", json_string(when));
+	json_object_set_new(l->root, "verdict",
+			    json_string(mmr_verdict_name(l->s->verdict)));
+	json_object_set_new(l->root, "culprit", culprit_json(l));
+	json_object_set_new(l->root, "measured", measured_json(l->s));
+	json_object_set(l->root, "steps", l->steps);
+	json_object_set(l->root, "missing", l->missing);
+}
+
+static void conclude(struct mmr_ladder *l, struct mmr_run_result *res)
+{
+	bool said = res->text[0] && (l->s->verdict == MMR_CORRUPTION ||
+				     l->s->verdict == MMR_LEAK);
+
+	res->verdict = l->s->verdict;
+	res->stmt = l->s->stmt;
+	if (!said) /* else the oracle knows better what is wrong */
+		mmr_ladder_sentence(l, res->text, sizeof(res->text));
+	mmr_ladder_signature(l, res->signature, sizeof(res->signature), res->id,
+			     sizeof(res->id));
+}
+
+int mmr_evidence_take(const struct mmr_suspect *s, struct mmr_run_result *res)
+{
+	struct mmr_ladder *l = malloc(sizeof(*l));
+	char *stacks = NULL;
+	size_t len = 0;
+	int slot = s->thread_slot;
+
+	res->verdict = s->verdict;
+	if (!l)
+		return 0;
+	if (ladder_init(l, s))
+		goto out;
+	l->stacks = open_memstream(&stacks, &len);
+	if (!l->stacks)
+		goto out;
+	if (slot < 0 && !l->post_mortem) /* who exits has a slot as well */
+		slot = mmr_ladder_slot_of(l, l->tid);
+	if (s->area)
+		l->timeline = mmr_timeline_build(s->c, s->area, slot,
+						 mmr_clock_now(&s->area->clock),
+						 &l->base);
+	mmr_timeline_flag(l->timeline, l->base.flag_us,
+			  mmr_verdict_name(s->verdict));
+	if (s->fault_ns > 0)
+		mmr_timeline_faults(l->timeline,
+				    l->base.flag_us - (double)s->fault_ns / 1e3,
+				    s->proc_slot + 1,
+				    (double)s->faults * 1e9 /
+					    (double)s->fault_ns);
+	head(l);
+	if (s->klog)
+		json_object_set_new(l->root, "log",
+				    mmr_ladder_text(s->klog, strlen(s->klog)));
+	climb(l);
+	mmr_ladder_symbols(l);
+	conclude(l, res);
+	json_object_set_new(l->root, "ended_by",
+			    json_string(l->ended_by ? l->ended_by : "none"));
+	json_object_set_new(l->root, "text",
+			    mmr_ladder_text(res->text, strlen(res->text)));
+	json_object_set_new(
+		l->root, "signature",
+		mmr_ladder_text(res->signature, strlen(res->signature)));
+	fclose(l->stacks);
+	json_decref(res->evidence);
+	json_decref(res->timeline);
+	free(res->stacks);
+	res->evidence = json_incref(l->root);
+	res->timeline = json_incref(l->timeline);
+	res->stacks = stacks;
+out:
+	json_decref(l->timeline);
+	json_decref(l->steps);
+	json_decref(l->missing);
+	json_decref(l->root);
+	free(l->vmstat0);
+	free(l);
+	return 0;
+}
+
+int mmr_evidence_brief(const struct mmr_suspect *s, struct mmr_run_result *res)
+{
+	struct mmr_ladder *l = malloc(sizeof(*l));
+
+	if (!l)
+		return 0;
+	if (!ladder_init(l, s)) {
+		l->stacks = fopen("/dev/null", "we");
+		/* A storm and a post mortem have no stack to sign with. */
+		if (l->stacks && l->tid && !l->post_mortem &&
+		    s->verdict != MMR_FAULT_STORM)
+			mmr_ladder_proc_brief(l);
+		conclude(l, res);
+		if (l->stacks)
+			fclose(l->stacks);
+	}
+	json_decref(l->missing);
+	json_decref(l->root);
+	free(l);
+	return 0;
+}

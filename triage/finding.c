@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Findings on disk.  A folder appears under its final name complete or not at
+ * all; what a full disk cut short lies beside it as .partial-ID.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "export.h"
+#include "finding.h"
+#include "replay.h"
+#include "report.h"
+#include "version.h"
+
+#define SAMPLES_MAX 20
+#define DUMP (JSON_INDENT(1) | JSON_REAL_PRECISION(10))
+
+/* Runner threads of one soak save into the same folder. */
+static pthread_mutex_t save_lock = PTHREAD_MUTEX_INITIALIZER;
+
+int mmr_mkdir_p(const char *path)
+{
+	char *copy = strdup(path), *p;
+	int ret = 0;
+
+	if (!copy)
+		return -ENOMEM;
+	for (p = copy + 1; *copy && *p; p++) {
+		if (*p != '/')
+			continue;
+		*p = '\0';
+		if (mkdir(copy, 0777) && errno != EEXIST)
+			ret = -errno;
+		*p = '/';
+		if (ret)
+			goto out;
+	}
+	if (mkdir(copy, 0777) && errno != EEXIST)
+		ret = -errno;
+out:
+	free(copy);
+	return ret;
+}
+
+static int sync_dir(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int ret = 0;
+
+	if (fd < 0)
+		return -errno;
+	/* Some file systems cannot sync a folder: then there is no need. */
+	if (fsync(fd) && errno != EINVAL)
+		ret = -errno;
+	close(fd);
+	return ret;
+}
+
+/* Writes and syncs; nothing is left of a file that did not get whole. */
+static int write_sync(const char *path, const void *data, size_t n)
+{
+	const char *p = data;
+	ssize_t done;
+	int fd, ret = 0;
+
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return -errno;
+	while (n && !ret) {
+		done = write(fd, p, n);
+		if (done < 0 && errno != EINTR)
+			ret = -errno;
+		if (done > 0) {
+			p += done;
+			n -= (size_t)done;
+		}
+	}
+	if (!ret && fsync(fd))
+		ret = -errno;
+	if (close(fd) && !ret)
+		ret = -errno;
+	if (ret)
+		unlink(path);
+	return ret;
+}
+
+int mmr_write_file(const char *path, const void *data, size_t n)
+{
+	char *tmp = NULL, *dir = NULL, *slash;
+	int ret;
+
+	if (asprintf(&tmp, "%s.tmp-%d", path, getpid()) < 0)
+		return -ENOMEM;
+	ret = write_sync(tmp, data, n);
+	if (ret)
+		goto out;
+	if (rename(tmp, path)) {
+		ret = -errno;
+		unlink(tmp);
+		goto out;
+	}
+	dir = strdup(path);
+	slash = dir ? strrchr(dir, '/') : NULL;
+	if (slash)
+		slash[slash == dir] = '\0'; /* "/x" lies in "/" */
+	ret = slash ? sync_dir(dir) : dir ? sync_dir(".") : -ENOMEM;
+out:
+	free(dir);
+	free(tmp);
+	return ret;
+}
+
+/* Removes a folder of ours: files, and folders of files. */
+static void remove_tree(const char *path, int depth)
+{
+	const struct dirent *e;
+	DIR *d = opendir(path);
+	char *sub;
+
+	while (d && (e = readdir(d))) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		if (asprintf(&sub, "%s/%s", path, e->d_name) < 0)
+			break;
+		if (unlink(sub) && depth > 0)
+			remove_tree(sub, depth - 1);
+		free(sub);
+	}
+	if (d)
+		closedir(d);
+	rmdir(path);
+}
+
+struct save {
+	const struct mmr_case *c, *first;
+	const struct mmr_run_result *res;
+	const struct mmr_rate *rate;
+	char *folder; /* where the files go now */
+	struct utsname uts;
+	char when[32];
+	int err; /* the first one */
+};
+
+static json_t *rate_json(const struct mmr_rate *r)
+{
+	double lo = 0, hi = 1;
+
+	if (!r || !r->runs)
+		return json_null();
+	mmr_stat_interval(r->hits, r->runs, 0.95, &lo, &hi);
+	return json_pack("{s:I, s:I, s:I, s:f, s:f, s:f, s:f}", "hits",
+			 (json_int_t)r->hits, "runs", (json_int_t)r->runs,
+			 "rounds", (json_int_t)r->rounds, "wall_s",
+			 (double)r->wall_ns / 1e9, "confidence", 0.95, "lo", lo,
+			 "hi", hi);
+}
+
+static json_t *verdict_json(const struct save *s)
+{
+	const struct mmr_run_result *r = s->res;
+	const json_t *ended = json_object_get(r->evidence, "ended_by");
+	json_t *j;
+
+	j = json_pack(
+		"{s:i, s:s, s:s, s:s, s:s, s:s?, s:i, s:s, s:s, s:o, s:s?, "
+		"s:I, s:I, s:o, s:s, s:s, s:s, s:i, s:s, s:f, s:f, s:i}",
+		"version", 1, "verdict", mmr_verdict_name(r->verdict), "id",
+		r->id, "signature", r->signature, "text", r->text, "title",
+		s->c->title, "count", 1, "first_seen", s->when, "last_seen",
+		s->when, "seed",
+		s->c->origin.has_seed
+			? json_sprintf("0x%llx",
+				       (unsigned long long)s->c->origin.seed)
+			: json_null(),
+		"profile", s->c->origin.profile, "rounds",
+		(json_int_t)r->rounds, "hit_round", (json_int_t)r->hit_round,
+		"rate", rate_json(s->rate), "tool", MMR_VERSION, "kernel",
+		s->uts.release, "arch", s->uts.machine, "cpus",
+		(int)sysconf(_SC_NPROCESSORS_ONLN), "ended_by",
+		ended ? json_string_value(ended) : "unknown", "detect_ms",
+		(double)r->detect_ns / 1e6, "wall_ms", (double)r->wall_ns / 1e6,
+		"stmt", r->stmt);
+	return j;
+}
+
+static void put(struct save *s, const char *name, const char *text)
+{
+	char *path;
+	int ret;
+
+	if (asprintf(&path, "%s/%s", s->folder, name) < 0) {
+		ret = -ENOMEM;
+	} else {
+		ret = text ? write_sync(path, text, strlen(text)) : -ENOMEM;
+		free(path);
+	}
+	if (ret && !s->err)
+		s->err = ret;
+}
+
+static void put_json(struct save *s, const char *name, const json_t *j)
+{
+	char *text = j ? json_dumps(j, DUMP) : strdup("{}\n");
+
+	put(s, name, text);
+	free(text);
+}
+
+/* The case with where it was seen and how often. */
+static char *stamped_case(const struct save *s)
+{
+	struct mmr_case *c = mmr_case_clone(s->c);
+	char *text = NULL;
+
+	if (!c)
+		return NULL;
+	c->origin.tool = mmr_case_str(c, MMR_VERSION);
+	c->origin.kernel = mmr_case_str(c, s->uts.release);
+	c->origin.arch = mmr_case_str(c, s->uts.machine);
+	c->origin.cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+	if (s->rate && s->rate->runs) {
+		c->seen_hits = (int64_t)s->rate->hits;
+		c->seen_runs = (int64_t)s->rate->runs;
+	}
+	text = mmr_case_print(c);
+	mmr_case_free(c);
+	return text;
+}
+
+static char *repro_text(const struct mmr_case *c)
+{
+	struct mmr_diag diag = {0};
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+	int ret;
+
+	if (!f)
+		return NULL;
+	ret = mmr_export_c(c, f, &diag);
+	fclose(f);
+	if (!ret)
+		return text;
+	free(text);
+	if (asprintf(&text,
+		     "/* No C program: %d:%d: %s.  Run the case itself:\n"
+		     " * mmrace replay case.case */\n",
+		     diag.line, diag.col,
+		     diag.text[0] ? diag.text : strerror(-ret)) < 0)
+		return NULL;
+	return text;
+}
+
+static char *report_text(const struct mmr_report *r)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return NULL;
+	mmr_report_write(f, r);
+	fclose(f);
+	return text;
+}
+
+/* All files of a new finding, the ones that matter most first. */
+static void put_all(struct save *s)
+{
+	json_t *verdict = verdict_json(s);
+	char *text = stamped_case(s), *repro = repro_text(s->c);
+	char *first = mmr_case_print(s->first ? s->first : s->c);
+	struct mmr_report r = {.verdict = verdict,
+			       .evidence = s->res->evidence,
+			       .timeline = s->res->timeline,
+			       .stacks = s->res->stacks,
+			       .case_text = text,
+			       .repro = repro};
+	char *report = report_text(&r);
+
+	put_json(s, "verdict.json", verdict);
+	put(s, "case.case", text);
+	put(s, "first.case", first);
+	put(s, "stacks.txt", s->res->stacks ? s->res->stacks : "");
+	put(s, "report.md", report);
+	put_json(s, "evidence.json", s->res->evidence);
+	put(s, "repro.c", repro);
+	put_json(s, "timeline.json", s->res->timeline);
+	if (!s->err)
+		s->err = sync_dir(s->folder);
+	free(report);
+	free(first);
+	free(repro);
+	free(text);
+	json_decref(verdict);
+}
+
+static char *read_text(const char *folder, const char *name)
+{
+	char *path, *text = NULL;
+	struct stat st;
+	FILE *f;
+
+	if (asprintf(&path, "%s/%s", folder, name) < 0)
+		return NULL;
+	f = fopen(path, "re");
+	free(path);
+	if (!f)
+		return NULL;
+	if (!fstat(fileno(f), &st) && st.st_size < 1 << 28) {
+		text = malloc((size_t)st.st_size + 1);
+		if (text)
+			text[fread(text, 1, (size_t)st.st_size, f)] = '\0';
+	}
+	fclose(f);
+	return text;
+}
+
+static json_t *read_json(const char *folder, const char *name)
+{
+	char *text = read_text(folder, name);
+	json_t *j = text ? json_loads(text, 0, NULL) : NULL;
+
+	free(text);
+	return j;
+}
+
+static void replace(struct save *s, const char *name, const char *text)
+{
+	char *path;
+	int ret = -ENOMEM;
+
+	if (text && asprintf(&path, "%s/%s", s->folder, name) >= 0) {
+		ret = mmr_write_file(path, text, strlen(text));
+		free(path);
+	}
+	if (ret && !s->err)
+		s->err = ret;
+}
+
+/* True when the stored case is c but for its origin and seen lines. */
+static bool same_case(const struct save *s, const char *stored)
+{
+	struct mmr_case *old = NULL, *now = mmr_case_clone(s->c);
+	struct mmr_diag diag;
+	char *a = NULL, *b = NULL;
+	bool same;
+
+	if (now && stored &&
+	    !mmr_case_parse(stored, strlen(stored), &old, &diag, NULL, NULL)) {
+		memset(&old->origin, 0, sizeof(old->origin));
+		memset(&now->origin, 0, sizeof(now->origin));
+		old->seen_hits = now->seen_hits = 0;
+		old->seen_runs = now->seen_runs = 0;
+		a = mmr_case_print(old);
+		b = mmr_case_print(now);
+	}
+	same = a && b && !strcmp(a, b);
+	free(a);
+	free(b);
+	mmr_case_free(old);
+	mmr_case_free(now);
+	return same;
+}
+
+/* A rate is known now: into the case and the report. */
+static void renew_rate(struct save *s, const json_t *verdict)
+{
+	json_t *evidence = read_json(s->folder, "evidence.json");
+	json_t *timeline = read_json(s->folder, "timeline.json");
+	char *stacks = read_text(s->folder, "stacks.txt");
+	char *repro = read_text(s->folder, "repro.c");
+	char *text = stamped_case(s), *report;
+	struct mmr_report r = {.verdict = verdict,
+			       .evidence = evidence,
+			       .timeline = timeline,
+			       .stacks = stacks,
+			       .case_text = text,
+			       .repro = repro};
+
+	report = report_text(&r);
+	replace(s, "case.case", text);
+	replace(s, "report.md", report);
+	free(report);
+	free(text);
+	free(repro);
+	free(stacks);
+	json_decref(timeline);
+	json_decref(evidence);
+}
+
+/* What differs from hit to hit; what is large stays out. */
+static void put_sample(struct save *s, int number)
+{
+	static const char *const keys[] = {
+		"time",	 "text",    "signature", "ended_by", "culprit",
+		"steps", "missing", "measured",	 "perf",     "tasks"};
+	json_t *j = json_object();
+	char name[32], *dir;
+	size_t i;
+
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		json_object_set(j, keys[i],
+				json_object_get(s->res->evidence, keys[i]));
+	json_object_set_new(j, "hit_round",
+			    json_integer((json_int_t)s->res->hit_round));
+	if (asprintf(&dir, "%s/samples", s->folder) >= 0) {
+		mmr_mkdir_p(dir);
+		free(dir);
+	}
+	snprintf(name, sizeof(name), "samples/%02d.json", number);
+	put_json(s, name, j);
+	json_decref(j);
+}
+
+static void save_again(struct save *s)
+{
+	json_t *v = read_json(s->folder, "verdict.json");
+	json_int_t count;
+	char *text, *stored;
+
+	if (!v)
+		v = verdict_json(s); /* unreadable: begin again */
+	count = json_integer_value(json_object_get(v, "count"));
+	json_object_set_new(v, "count", json_integer(count + 1));
+	json_object_set_new(v, "last_seen", json_string(s->when));
+	stored = s->rate ? read_text(s->folder, "case.case") : NULL;
+	if (stored && same_case(s, stored)) {
+		json_object_set_new(v, "rate", rate_json(s->rate));
+		renew_rate(s, v);
+	}
+	free(stored);
+	if (count >= 1 && count <= SAMPLES_MAX)
+		put_sample(s, (int)count);
+	text = json_dumps(v, DUMP);
+	replace(s, "verdict.json", text);
+	free(text);
+	json_decref(v);
+}
+
+static void save_new(struct save *s, const char *findings, const char *final)
+{
+	char *partial = NULL;
+
+	if (asprintf(&partial, "%s/.partial-%s", findings, s->res->id) < 0) {
+		s->err = -ENOMEM;
+		return;
+	}
+	remove_tree(s->folder, 1);
+	s->err = mmr_mkdir_p(s->folder);
+	if (s->err)
+		goto out;
+	put_all(s);
+	remove_tree(partial, 1);
+	if (!s->err && rename(s->folder, final))
+		s->err = -errno;
+	if (!s->err) {
+		s->err = sync_dir(findings);
+	} else if (!rename(s->folder, partial)) {
+		free(s->folder);
+		s->folder = partial;
+		return;
+	}
+out:
+	free(partial);
+}
+
+int mmr_finding_save(const char *dir, const struct mmr_case *c,
+		     const struct mmr_case *first,
+		     const struct mmr_run_result *res,
+		     const struct mmr_rate *rate, char *path, size_t n)
+{
+	struct save s = {.c = c, .first = first, .res = res, .rate = rate};
+	char *findings = NULL, *final = NULL, *verdict = NULL;
+	time_t now = time(NULL);
+	struct tm tm;
+	int ret;
+
+	if (n)
+		path[0] = '\0';
+	if (!res->id[0] || strchr(res->id, '/'))
+		return -EINVAL;
+	uname(&s.uts);
+	gmtime_r(&now, &tm);
+	strftime(s.when, sizeof(s.when), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	if (asprintf(&findings, "%s/findings", dir) < 0)
+		return -ENOMEM;
+	ret = -ENOMEM;
+	if (asprintf(&final, "%s/%s", findings, res->id) < 0)
+		goto out_findings;
+	if (asprintf(&verdict, "%s/verdict.json", final) < 0)
+		goto out_final;
+	pthread_mutex_lock(&save_lock);
+	s.err = mmr_mkdir_p(findings);
+	if (!s.err && !access(verdict, F_OK)) {
+		s.folder = strdup(final);
+		if (s.folder)
+			save_again(&s);
+	} else if (!s.err && asprintf(&s.folder, "%s/.tmp-%s-%d", findings,
+				      res->id, getpid()) >= 0) {
+		save_new(&s, findings, final);
+		if (!s.err) {
+			free(s.folder);
+			s.folder = strdup(final);
+		}
+	}
+	pthread_mutex_unlock(&save_lock);
+	ret = s.err;
+	if (s.folder && n)
+		snprintf(path, n, "%s", s.folder);
+	free(s.folder);
+	free(verdict);
+out_final:
+	free(final);
+out_findings:
+	free(findings);
+	return ret;
+}

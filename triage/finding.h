@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A finding on disk (DESIGN section 6): DIR/findings/<id>/ with case.case,
+ * first.case, verdict.json, evidence.json, stacks.txt, timeline.json,
+ * report.md and repro.c.  Written into a temporary folder, fsynced, renamed.
+ */
+#ifndef MMR_TRIAGE_FINDING_H
+#define MMR_TRIAGE_FINDING_H
+
+#include "run.h"
+
+struct mmr_rate {
+	uint64_t hits, runs, rounds;
+	int64_t wall_ns;
+};
+
+/*
+ * Stores a hit under dir (made when missing).  c: as it ran; first: as
+ * generated, NULL: the same.  rate: NULL when only seen once.  The same id
+ * again raises `count` in verdict.json and keeps the first evidence.  0 or
+ * -errno; path (n bytes) gets the folder.  One process at a time per dir.
+ */
+int mmr_finding_save(const char *dir, const struct mmr_case *c,
+		     const struct mmr_case *first,
+		     const struct mmr_run_result *res,
+		     const struct mmr_rate *rate, char *path, size_t n)
+	__attribute__((warn_unused_result));
+
+/* Makes path and what is above it, like mkdir -p.  0 or -errno. */
+int mmr_mkdir_p(const char *path);
+/* Writes a file atomically: temporary, fsync, rename, fsync of the folder. */
+int mmr_write_file(const char *path, const void *data, size_t n)
+	__attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * mmrace as PID 1 of a throw-away guest: mounts what is needed, starts the
+ * engine once (its clock and scale factor are measured before the state is
+ * saved), and then answers requests on the second serial port for ever.
+ *
+ * PID 1 itself only reaps; the agent is its child, so that what a case
+ * orphans has somebody to collect it.
+ */
+#include "guest.h"
+#include "guest_wire.h"
+#include "result_json.h"
+#include "scale.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+static void mounts(void)
+{
+	static const struct {
+		const char *dir, *type, *opt;
+	} table[] = {
+		{"/proc", "proc", NULL},
+		{"/sys", "sysfs", NULL},
+		{"/dev", "devtmpfs", NULL},
+		{"/tmp", "tmpfs", NULL},
+		{"/run", "tmpfs", NULL},
+		{"/dev/shm", "tmpfs", NULL},
+		{"/sys/fs/cgroup", "cgroup2", NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		mkdir(table[i].dir, 0755);
+		/* Not every kernel has every file system: go on without. */
+		(void)!mount("none", table[i].dir, table[i].type, 0,
+			     table[i].opt);
+	}
+}
+
+/* The first second serial port that opens, raw. */
+static int open_line(void)
+{
+	static const char *const names[] = {"/dev/ttyS1", "/dev/ttyS0",
+					    "/dev/ttyAMA1"};
+	struct utsname u;
+	int skip = 0;
+
+	/* arm64's console is ttyAMA0, its PCI port is ttyS0. */
+	if (!uname(&u) && strcmp(u.machine, "x86_64"))
+		skip = 1;
+	for (size_t i = (size_t)skip; i < sizeof(names) / sizeof(names[0]);
+	     i++) {
+		struct termios t;
+		int fd = open(names[i], O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+		if (fd < 0)
+			continue;
+		if (!tcgetattr(fd, &t)) {
+			cfmakeraw(&t);
+			cfsetspeed(&t, B115200);
+			t.c_cflag |= CLOCAL | CREAD;
+			if (!tcsetattr(fd, TCSANOW, &t))
+				return fd;
+		}
+		close(fd);
+	}
+	return -1;
+}
+
+static int reply(int fd, json_t *j)
+{
+	char *s = j ? json_dumps(j, JSON_COMPACT) : NULL;
+	int err = s ? mmr_wire_write(fd, 0, 0, s, strlen(s)) : -ENOMEM;
+
+	free(s);
+	json_decref(j);
+	return err;
+}
+
+static json_t *failure(const char *text)
+{
+	return json_pack("{s:s}", "error", text);
+}
+
+static int64_t get(const json_t *j, const char *key)
+{
+	return json_integer_value(json_object_get(j, key));
+}
+
+static json_t *do_run(const json_t *req)
+{
+	const char *text = json_string_value(json_object_get(req, "case"));
+	struct mmr_run_opts o = {
+		.seed = (uint64_t)get(req, "seed"),
+		.first_round = (uint64_t)get(req, "first_round"),
+		.rounds = (uint64_t)get(req, "rounds"),
+		.budget_ns = get(req, "budget"),
+		.limits =
+			{
+				.progress_ns = get(req, "limit_progress"),
+				.syscall_ns = get(req, "limit_syscall"),
+				.exit_ns = get(req, "limit_exit"),
+				.storm_ns = get(req, "limit_storm"),
+			},
+		.allow_settings = true,
+		.no_evidence = json_is_true(json_object_get(req, "brief")),
+	};
+	struct mmr_run_result res;
+	struct mmr_diag diag;
+	struct mmr_case *c;
+	json_t *j;
+
+	if (!text || mmr_case_parse(text, strlen(text), &c, &diag, NULL, NULL))
+		return failure("the case does not parse in the guest");
+	if (mmr_run(c, &o, &res)) {
+		mmr_case_free(c);
+		return failure("the run failed in the guest");
+	}
+	j = mmr_result_to_json(&res);
+	mmr_run_result_free(&res);
+	mmr_case_free(c);
+	return j;
+}
+
+/* The program's bytes come as the next frame. */
+static json_t *do_exec(int fd, const json_t *req)
+{
+	int64_t limit = get(req, "limit"), end;
+	size_t n, used = 0, cap = 1 << 16;
+	int pipefd[2], status = 0, f;
+	char *data, *out;
+	json_t *j;
+	pid_t pid;
+
+	if (mmr_wire_read(fd, 1, 0, &data, &n))
+		return failure("the program did not arrive");
+	f = open("/tmp/program", O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC,
+		 0755);
+	if (f < 0 || write(f, data, n) != (ssize_t)n) {
+		free(data);
+		return failure("the program could not be stored");
+	}
+	close(f);
+	free(data);
+	out = calloc(1, cap + 1);
+	if (!out || pipe2(pipefd, O_CLOEXEC))
+		return failure("no memory");
+	pid = fork();
+	if (pid == 0) {
+		setpgid(0, 0);
+		dup2(pipefd[1], 1);
+		dup2(pipefd[1], 2);
+		execl("/tmp/program", "program", (char *)NULL);
+		_exit(127);
+	}
+	close(pipefd[1]);
+	end = mmr_wire_now() + limit;
+	for (;;) {
+		struct pollfd p = {.fd = pipefd[0], .events = POLLIN};
+		ssize_t got;
+
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			break;
+		if (mmr_wire_now() > end) {
+			kill(-pid, SIGKILL);
+			status = 124 << 8;
+			break;
+		}
+		if (poll(&p, 1, 50) <= 0)
+			continue;
+		got = read(pipefd[0], out + used, cap - used);
+		if (got > 0)
+			used += (size_t)got;
+		else
+			usleep(10000);
+	}
+	fcntl(pipefd[0], F_SETFL, O_NONBLOCK);
+	for (ssize_t got;
+	     used < cap && (got = read(pipefd[0], out + used, cap - used)) > 0;)
+		used += (size_t)got;
+	close(pipefd[0]);
+	j = json_pack("{s:i,s:s%}", "exit",
+		      WIFEXITED(status) ? WEXITSTATUS(status)
+					: 128 + WTERMSIG(status),
+		      "output", out, used);
+	free(out);
+	return j ? j : failure("the program's output is no text");
+}
+
+static _Noreturn void serve(int fd)
+{
+	for (;;) {
+		json_t *req, *ans;
+		const char *cmd;
+		char *data;
+		size_t n;
+
+		if (mmr_wire_read(fd, 1, 0, &data, &n)) {
+			usleep(100000);
+			continue;
+		}
+		req = json_loadb(data, n, 0, NULL);
+		free(data);
+		cmd = json_string_value(json_object_get(req, "cmd"));
+		if (cmd && !strcmp(cmd, "run"))
+			ans = do_run(req);
+		else if (cmd && !strcmp(cmd, "exec"))
+			ans = do_exec(fd, req);
+		else if (cmd && !strcmp(cmd, "ping"))
+			ans = json_pack("{s:s}", "pong", "yes");
+		else
+			ans = failure("unknown request");
+		json_decref(req);
+		(void)reply(fd, ans);
+	}
+}
+
+static _Noreturn void agent(void)
+{
+	struct utsname u;
+	char text[256] = "";
+	int fd = open_line();
+
+	if (fd < 0) {
+		printf("mmrace-guest: no second serial port\n");
+		pause();
+	}
+	if (mmr_engine_start("/mmrace-child", text, sizeof(text)))
+		printf("mmrace-guest: %s\n", text);
+	uname(&u);
+	(void)reply(fd, json_pack("{s:s,s:s,s:f}", "ready", u.release, "text",
+				  text, "scale", mmr_scale_factor()));
+	serve(fd);
+}
+
+_Noreturn void mmr_guest_agent(void)
+{
+	mounts();
+	setvbuf(stdout, NULL, _IONBF, 0);
+	if (fork() == 0)
+		agent();
+	for (;;) {
+		/* Adopted orphans end here. */
+		if (wait(NULL) < 0)
+			usleep(100000);
+	}
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Inside of guest.c and guest_run.c: several QEMUs of one saved state. */
+#ifndef MMR_TRIAGE_GUEST_MEMBER_H
+#define MMR_TRIAGE_GUEST_MEMBER_H
+
+#include <pthread.h>
+
+#include "guest.h"
+#include "guest_qemu.h"
+
+/* One QEMU; its lock is held for a whole run. */
+struct mmr_guest_member {
+	pthread_mutex_t lock;
+	struct mmr_qemu_conf conf;
+	struct mmr_qemu qemu;
+	bool dirty; /* ran something, or is not up: restore before use */
+};
+
+struct mmr_guest {
+	struct mmr_guest_member *m;
+	int n;
+	bool reuse, has_state;
+	char dir[256];	      /* state, initrd; a folder for each member */
+	pthread_mutex_t lock; /* of stats */
+	struct mmr_guest_stats stats;
+};
+
+/* Waits for the agent's "ready" and keeps what it says in stats. */
+int mmr_guest_wait_ready(struct mmr_guest *g, struct mmr_guest_member *m,
+			 int64_t limit, char *text, size_t n);
+
+#endif

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Runs in a guest: a fresh copy of the saved state (or the same guest while
+ * it is healthy), a request, an answer or what became of it.
+ */
+#include "guest_member.h"
+#include "guest_wire.h"
+#include "result_json.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SEC 1000000000LL
+#define RESTORE_LIMIT (120 * SEC) /* wide: an emulated, loaded machine */
+#define CONSOLE_KEEP 65536
+
+/* Until the first byte of an answer; an interrupt ends it within a second. */
+static int wait_answer(struct mmr_guest_member *m, int64_t end)
+{
+	while (mmr_wire_now() < end) {
+		struct pollfd p = {.fd = m->qemu.line, .events = POLLIN};
+
+		if (poll(&p, 1, 1000) > 0)
+			return 0;
+		if (mmr_engine_interrupted())
+			return -EINTR;
+		if (!mmr_qemu_alive(&m->qemu))
+			return -EPIPE;
+	}
+	return -ETIMEDOUT;
+}
+
+/* Sends a request; *ans is the answer.  0 or what the wire says. */
+static int ask(struct mmr_guest_member *m, json_t *req, const char *payload,
+	       size_t len, int64_t limit, json_t **ans)
+{
+	int64_t end = mmr_wire_now() + limit;
+	char *s = req ? json_dumps(req, JSON_COMPACT) : NULL, *data;
+	size_t n;
+	int err;
+
+	json_decref(req);
+	if (!s)
+		return -ENOMEM;
+	err = mmr_wire_write(m->qemu.line, 1, end, s, strlen(s));
+	free(s);
+	if (!err && payload)
+		err = mmr_wire_write(m->qemu.line, 1, end + 60 * SEC, payload,
+				     len);
+	if (!err)
+		err = wait_answer(m, end);
+	if (!err)
+		err = mmr_wire_read(m->qemu.line, 0, end + 60 * SEC, &data, &n);
+	if (err)
+		return err;
+	*ans = json_loadb(data, n, 0, NULL);
+	free(data);
+	return *ans ? 0 : -EPROTO;
+}
+
+static int ping(struct mmr_guest_member *m, int64_t limit)
+{
+	json_t *ans = NULL;
+	int err =
+		ask(m, json_pack("{s:s}", "cmd", "ping"), NULL, 0, limit, &ans);
+
+	json_decref(ans);
+	return err;
+}
+
+/* Puts the saved state in place of what runs.  Without a state: a boot. */
+static int fresh(struct mmr_guest *g, struct mmr_guest_member *m, char *text,
+		 size_t n)
+{
+	int64_t t = mmr_wire_now(), took;
+	int err;
+
+	mmr_qemu_end(&m->qemu);
+	err = mmr_qemu_start(&m->conf, g->has_state, &m->qemu, text, n);
+	if (err)
+		return err;
+	err = g->has_state ? ping(m, RESTORE_LIMIT)
+			   : mmr_guest_wait_ready(g, m, RESTORE_LIMIT, text, n);
+	if (err) {
+		snprintf(text, n, "the restored guest does not answer: %s",
+			 strerror(-err));
+		mmr_qemu_end(&m->qemu);
+		return err;
+	}
+	took = mmr_wire_now() - t;
+	pthread_mutex_lock(&g->lock);
+	g->stats.restores++;
+	g->stats.restore_ns = took;
+	if (took > g->stats.restore_max_ns)
+		g->stats.restore_max_ns = took;
+	pthread_mutex_unlock(&g->lock);
+	m->dirty = false;
+	return 0;
+}
+
+static void count_wedged(struct mmr_guest *g)
+{
+	pthread_mutex_lock(&g->lock);
+	g->stats.wedged++;
+	pthread_mutex_unlock(&g->lock);
+}
+
+/* A member that nobody uses, locked; waits for the first when all are busy. */
+static struct mmr_guest_member *take(struct mmr_guest *g)
+{
+	for (int i = 0; i < g->n; i++)
+		if (!pthread_mutex_trylock(&g->m[i].lock))
+			return &g->m[i];
+	pthread_mutex_lock(&g->m[0].lock);
+	return &g->m[0];
+}
+
+/* The answer never came: what became of the guest is the verdict. */
+static void judge_loss(struct mmr_guest *g, struct mmr_guest_member *m,
+		       const struct mmr_case *c, int err,
+		       struct mmr_run_result *res)
+{
+	bool alive = mmr_qemu_alive(&m->qemu);
+	const char *what = "hang";
+	char *con;
+
+	memset(res, 0, sizeof(*res));
+	res->stmt = -1;
+	res->nstmts = mmr_case_count(c);
+	res->stmts = calloc((size_t)res->nstmts + 1, sizeof(*res->stmts));
+	if (!res->stmts)
+		res->nstmts = 0;
+	con = mmr_qemu_console(&m->conf, &m->qemu, CONSOLE_KEEP);
+	if (mmr_engine_interrupted()) {
+		res->verdict = MMR_NOTHING;
+		snprintf(res->text, sizeof(res->text), "interrupted");
+	} else if (con && strstr(con, "Kernel panic")) {
+		what = "panic";
+		res->verdict = MMR_KERNEL_LOG;
+		snprintf(res->text, sizeof(res->text),
+			 "the guest's kernel panicked: %.300s",
+			 strstr(con, "Kernel panic"));
+		strtok(res->text, "\n");
+	} else if (!alive) {
+		what = "triple-fault";
+		res->verdict = MMR_CRASH;
+		snprintf(res->text, sizeof(res->text),
+			 "the guest ended without a word (triple fault, or "
+			 "qemu died)");
+	} else {
+		res->verdict = MMR_HANG;
+		snprintf(res->text, sizeof(res->text),
+			 "the whole guest stopped answering (%s): no CPU of "
+			 "it runs user space, or its serial line is lost",
+			 strerror(-err));
+	}
+	if (mmr_verdict_is_hit(res->verdict)) {
+		uint32_t h = 2166136261u;
+
+		count_wedged(g);
+		snprintf(res->signature, sizeof(res->signature), "%s guest-%s",
+			 mmr_verdict_name(res->verdict), what);
+		for (const char *s = res->signature; *s; s++)
+			h = (h ^ (unsigned char)*s) * 16777619u;
+		snprintf(res->id, sizeof(res->id), "%s-%08x",
+			 mmr_verdict_name(res->verdict), h);
+		res->evidence = json_pack("{s:s,s:s,s:s}", "guest_kernel",
+					  g->stats.kernel, "loss", what,
+					  "ended_by", "none");
+	}
+	res->log = con;
+}
+
+static json_t *request(const struct mmr_case *c, const struct mmr_run_opts *o)
+{
+	char *text = mmr_case_print(c);
+	json_t *j = json_object();
+
+	if (!text) {
+		json_decref(j);
+		return NULL;
+	}
+	json_object_set_new(j, "cmd", json_string("run"));
+	json_object_set_new(j, "case", json_string(text));
+	json_object_set_new(j, "seed", json_integer((json_int_t)o->seed));
+	json_object_set_new(j, "first_round",
+			    json_integer((json_int_t)o->first_round));
+	json_object_set_new(j, "rounds", json_integer((json_int_t)o->rounds));
+	json_object_set_new(j, "budget", json_integer(o->budget_ns));
+	json_object_set_new(j, "limit_progress",
+			    json_integer(o->limits.progress_ns));
+	json_object_set_new(j, "limit_syscall",
+			    json_integer(o->limits.syscall_ns));
+	json_object_set_new(j, "limit_exit", json_integer(o->limits.exit_ns));
+	json_object_set_new(j, "limit_storm", json_integer(o->limits.storm_ns));
+	json_object_set_new(j, "brief", json_boolean(o->no_evidence));
+	free(text);
+	return j;
+}
+
+int mmr_guest_run(struct mmr_guest *g, const struct mmr_case *c,
+		  const struct mmr_run_opts *o, struct mmr_run_result *res)
+{
+	int64_t budget = o->budget_ns > 0 ? o->budget_ns : c->budget_ns;
+	struct mmr_guest_member *m;
+	json_t *ans = NULL;
+	char text[300];
+	int err;
+
+	memset(res, 0, sizeof(*res));
+	m = take(g);
+	if (!g->reuse || m->dirty || !mmr_qemu_alive(&m->qemu)) {
+		err = fresh(g, m, text, sizeof(text));
+		if (err) {
+			res->verdict = MMR_TOOL_FAILED;
+			snprintf(res->text, sizeof(res->text), "%s", text);
+			pthread_mutex_unlock(&m->lock);
+			return 0;
+		}
+	}
+	/* The run itself, its evidence, and a machine several times slower. */
+	err = ask(m, request(c, o), NULL, 0,
+		  (budget > 0 ? budget : 30 * SEC) + 60 * SEC, &ans);
+	if (!err) {
+		const char *why =
+			json_string_value(json_object_get(ans, "error"));
+
+		if (why) {
+			res->verdict = MMR_TOOL_FAILED;
+			snprintf(res->text, sizeof(res->text), "%s", why);
+		} else {
+			err = mmr_result_from_json(ans, c, res);
+		}
+		if (res->evidence)
+			json_object_set_new(res->evidence, "guest_kernel",
+					    json_string(g->stats.kernel));
+		if (mmr_verdict_is_hit(res->verdict) || res->quarantined)
+			m->dirty = true;
+		if (res->quarantined)
+			count_wedged(g);
+	} else {
+		judge_loss(g, m, c, err, res);
+		m->dirty = true;
+		err = 0;
+	}
+	json_decref(ans);
+	if (!g->reuse || m->dirty) {
+		m->dirty = true;
+		mmr_qemu_end(&m->qemu);
+	}
+	pthread_mutex_unlock(&m->lock);
+	return err;
+}
+
+static char *slurp(const char *path, size_t *n)
+{
+	FILE *f = fopen(path, "re");
+	char *buf;
+	long size;
+
+	if (!f)
+		return NULL;
+	fseek(f, 0, SEEK_END);
+	size = ftell(f);
+	rewind(f);
+	buf = size > 0 ? malloc((size_t)size) : NULL;
+	*n = buf ? fread(buf, 1, (size_t)size, f) : 0;
+	fclose(f);
+	return buf;
+}
+
+int mmr_guest_exec(struct mmr_guest *g, const char *path, int64_t limit,
+		   char *output, size_t n)
+{
+	struct mmr_guest_member *m;
+	json_t *ans = NULL;
+	char text[300], *data;
+	const char *s;
+	size_t len;
+	int err = 0;
+
+	output[0] = '\0';
+	data = slurp(path, &len);
+	if (!data)
+		return -ENOENT;
+	m = take(g);
+	if (!g->reuse || m->dirty || !mmr_qemu_alive(&m->qemu))
+		err = fresh(g, m, text, sizeof(text));
+	if (!err)
+		err = ask(m,
+			  json_pack("{s:s,s:I}", "cmd", "exec", "limit",
+				    (json_int_t)limit),
+			  data, len, limit + 60 * SEC, &ans);
+	free(data);
+	if (!err) {
+		s = json_string_value(json_object_get(ans, "output"));
+		snprintf(output, n, "%s", s ? s : "");
+		err = (int)json_integer_value(json_object_get(ans, "exit"));
+	}
+	json_decref(ans);
+	m->dirty = true;
+	mmr_qemu_end(&m->qemu);
+	pthread_mutex_unlock(&m->lock);
+	return err;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Replay with a rate, and minimising by removal with repeated runs. */
+#ifndef MMR_TRIAGE_REPLAY_H
+#define MMR_TRIAGE_REPLAY_H
+
+#include "run.h"
+#include "stat.h"
+
+struct mmr_replay_opts {
+	struct mmr_run_opts run;
+	uint64_t max_runs; /* 0: 1, or with time_ns until the time is over */
+	int64_t time_ns;   /* 0: no bound */
+	/* The failure that counts; NULL: that of the first hit. */
+	const char *want_signature;
+	/* Before the first run and after each one. */
+	void (*progress)(void *arg, uint64_t runs, uint64_t hits);
+	void *arg;
+};
+
+struct mmr_replay_result {
+	/* runs: those that say something, void ones apart.  hits: with the
+	 * wanted signature; other_hits: with another. */
+	uint64_t runs, hits, other_hits, voids, rounds, rounds_void;
+	int64_t wall_ns;	    /* of all runs, without set-up */
+	double lo, hi;		    /* Clopper-Pearson 95 % of hits/runs */
+	struct mmr_run_result last; /* the first hit, else the last run */
+};
+
+/*
+ * Runs c again and again; every run draws from rounds of its own, so that
+ * the same start gives the same runs.  Ends early when a run is skipped or
+ * fails (res->last says why) and when interrupted.  0, or -errno.  The caller
+ * frees res->last.
+ */
+int mmr_replay(const struct mmr_case *c, const struct mmr_replay_opts *opts,
+	       struct mmr_replay_result *res)
+	__attribute__((warn_unused_result));
+
+/* Rounds that a run began, the one of its hit included (r->rounds has those
+ * at their end); first: its first round. */
+uint64_t mmr_replay_rounds(const struct mmr_run_result *r, uint64_t first);
+
+struct mmr_min_opts {
+	struct mmr_run_opts run;
+	int64_t budget_ns;     /* wall clock, always honoured */
+	const char *best_path; /* best so far, rewritten after each accept */
+	FILE *log;	       /* a line a step, NULL none */
+	void (*progress)(void *arg, int stmts, uint64_t runs, const char *what);
+	void *arg;
+	/* Runs a candidate; NULL: mmr_run().  Tests put a simulation here. */
+	int (*run_fn)(void *run_arg, const struct mmr_case *c,
+		      const struct mmr_run_opts *o, struct mmr_run_result *res);
+	void *run_arg;
+};
+
+struct mmr_min_result {
+	struct mmr_case *best; /* NULL when nothing was done */
+	int stmts_before, stmts_after;
+	uint64_t runs, hits;		    /* of everything */
+	uint64_t ref_runs, ref_hits, voids; /* of the case as it was given */
+	uint64_t final_runs, final_hits;    /* fresh ones of the result */
+	int reproduced;		  /* 0: nothing was done, text says why */
+	enum mmr_verdict verdict; /* of the failure; else of the last run */
+	char signature[200];
+	char text[400]; /* a sentence */
+};
+
+/*
+ * Makes c smaller while the same failure (signature) stays.  Blocks for at
+ * most its budget, plus the end of the run in flight.  0 with *res filled
+ * (also when it did not reproduce), or -errno of best_path or memory.  The
+ * caller frees res->best.
+ */
+int mmr_minimise(const struct mmr_case *c, const struct mmr_min_opts *opts,
+		 struct mmr_min_result *res)
+	__attribute__((warn_unused_result));
+
+#endif

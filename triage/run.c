@@ -1,0 +1,539 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * One case under watch.  The runner (whoever calls mmr_run) compiles, starts,
+ * sleeps until the child ends, the monitor has something, the time is over or
+ * somebody interrupts, takes the evidence, and ends whatever still runs.
+ */
+#include "run.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../ops/compile.h"
+#include "../ops/needs.h"
+#include "cap.h"
+#include "engine.h"
+#include "guest.h"
+#include "monitor.h"
+#include "run_stat.h"
+#include "scale.h"
+#include "settings.h"
+#include "spawn.h"
+#include "target.h"
+
+#define MS 1000000LL
+#define SECOND 1000000000LL
+
+#define GRACE_NS (100 * MS)	 /* past the budget: the child ends by itself */
+#define LAST_NS (800 * MS)	 /* past the budget: killed */
+#define SUSPECT_NS (4 * SECOND)	 /* past the budget, if something is suspect */
+#define BOOT_NS (10 * SECOND)	 /* the child has to begin within */
+#define KILL_NS (2 * SECOND)	 /* to die within */
+#define RESTORED_NS (2 * SECOND) /* a field may take that long to return */
+#define HOOK_NS (30 * SECOND)	 /* --on-finding may take that long */
+#define NO_PIDFD_MS 5
+
+struct restored {
+	const char *name;
+	int64_t before;
+};
+
+struct run {
+	const struct mmr_case *c;
+	const struct mmr_run_opts *opts;
+	struct mmr_run_result *res;
+	struct mmr_target *target;
+	struct mmr_spawned child;
+	struct restored fields[16];
+	int nfields;
+	bool settings, listed, ended;
+	uint64_t start_ns, oom_kills;
+	int64_t budget_ns;
+	struct mmr_event *event;
+};
+
+static void say(struct mmr_run_result *res, enum mmr_verdict v, const char *fmt,
+		...) __attribute__((format(printf, 3, 4)));
+
+static void say(struct mmr_run_result *res, enum mmr_verdict v, const char *fmt,
+		...)
+{
+	va_list ap;
+
+	res->verdict = v;
+	va_start(ap, fmt);
+	vsnprintf(res->text, sizeof(res->text), fmt, ap);
+	va_end(ap);
+}
+
+/* Needs and settings.  False: skipped, the sentence is in res. */
+static bool prepare(struct run *r)
+{
+	struct mmr_run_result *res = r->res;
+	bool pool = false;
+	int i, err;
+
+	if (mmr_needs_check(r->c, r->opts->allow_settings, res->text,
+			    sizeof(res->text))) {
+		res->verdict = MMR_SKIPPED;
+		return false;
+	}
+	for (i = 0; i < r->c->nneeds; i++)
+		pool |= r->c->needs[i].kind == MMR_NEED_HUGEPAGES;
+	if (r->c->nsettings && !r->opts->allow_settings) {
+		say(res, MMR_SKIPPED,
+		    "changes kernel settings (%s): run it with "
+		    "--allow-settings",
+		    r->c->settings[0].name);
+		return false;
+	}
+	if (!r->opts->allow_settings || (!r->c->nsettings && !pool))
+		return true;
+	err = mmr_settings_apply(r->c, res->text, sizeof(res->text));
+	if (err) {
+		res->verdict = MMR_SKIPPED;
+		return false;
+	}
+	r->settings = true;
+	return true;
+}
+
+static void note_restored(struct run *r)
+{
+	int i;
+
+	for (i = 0; i < r->c->nexpects; i++) {
+		const struct mmr_expect *e = &r->c->expects[i];
+
+		if (e->kind != MMR_EXPECT_RESTORED || r->nfields == 16)
+			continue;
+		r->fields[r->nfields].name = e->name;
+		r->fields[r->nfields++].before = mmr_meminfo(e->name);
+	}
+}
+
+static bool start(struct run *r)
+{
+	const struct mmr_run_opts *o = r->opts;
+	struct mmr_compile_opts co = {.seed = o->seed,
+				      .first_round = o->first_round,
+				      .rounds = o->rounds,
+				      .budget_ns = o->budget_ns,
+				      .ncpus = o->ncpus};
+	struct mmr_diag diag = {.text = ""};
+	struct mmr_area *area = NULL;
+	int fd = -1, err;
+
+	memcpy(co.cpus, o->cpus, sizeof(co.cpus));
+	err = mmr_compile(r->c, &co, &area, &fd, &diag);
+	if (err) {
+		say(r->res, MMR_TOOL_FAILED, "the case does not compile: %s",
+		    diag.text[0] ? diag.text : strerror(-err));
+		return false;
+	}
+	r->target = mmr_target_new(area, fd);
+	if (!r->target) {
+		mmr_area_close(area, fd);
+		say(r->res, MMR_TOOL_FAILED, "out of memory or descriptors");
+		return false;
+	}
+	r->target->c = r->c;
+	mmr_detect_limits_init(&r->target->limits, r->c, &o->limits,
+			       mmr_scale_factor());
+	mmr_klog_get_mark(&r->target->klog_mark);
+	r->oom_kills = mmr_cap_oom_kills();
+	r->start_ns = mmr_engine_now_ns();
+	if (!o->no_monitor) {
+		mmr_target_add(r->target);
+		r->listed = true;
+	}
+	err = mmr_spawn_child(mmr_engine_child(), fd, &r->child);
+	if (err) {
+		say(r->res, MMR_TOOL_FAILED, "%s cannot be started: %s",
+		    mmr_engine_child(), strerror(-err));
+		return false;
+	}
+	return true;
+}
+
+static int64_t elapsed(const struct run *r)
+{
+	return (int64_t)(mmr_engine_now_ns() - r->start_ns);
+}
+
+static bool suspecting(const struct run *r)
+{
+	return r->listed && atomic_load_explicit(&r->target->suspecting,
+						 memory_order_relaxed);
+}
+
+/* ns until the next thing to do by the clock; < 0: kill it now. */
+static int64_t next_deadline(struct run *r, bool *end_sent, int64_t *killed_ns,
+			     int64_t *interrupted_ns)
+{
+	int64_t t = elapsed(r), end = r->budget_ns;
+	const struct mmr_area *area = r->target->area;
+
+	if (atomic_load(&area->state) == MMR_STATE_BOOT && t > BOOT_NS)
+		return -1;
+	if (mmr_engine_interrupted()) {
+		if (*interrupted_ns < 0)
+			*interrupted_ns = t;
+		end = *interrupted_ns - GRACE_NS;
+	} else if (!end) {
+		return SECOND;
+	}
+	if (t < end + GRACE_NS)
+		return end + GRACE_NS - t;
+	/* END makes the child kill what does not end by itself, and a stall
+	 * with it: not while the monitor is on to something. */
+	if (!*end_sent && !mmr_engine_interrupted() && suspecting(r) &&
+	    t < end + SUSPECT_NS + r->target->limits.progress_ns) {
+		mmr_target_ctl(r->target, MMR_CTL_CALM);
+		return 20 * MS;
+	}
+	if (!*end_sent) {
+		mmr_target_ctl(r->target, MMR_CTL_END);
+		*end_sent = true;
+		*killed_ns = t + LAST_NS - GRACE_NS;
+	}
+	return *killed_ns - t;
+}
+
+/* Sleeps until the child has ended, there is an event, or it is time to
+ * kill.  Sets r->ended or r->event or neither. */
+static void watch(struct run *r)
+{
+	bool end_sent = false, woken = false;
+	int64_t interrupted_ns = -1, killed_ns = 0, left;
+
+	for (;;) {
+		struct pollfd p[3] = {
+			{.fd = r->child.pidfd, .events = POLLIN},
+			{.fd = r->target->event_fd, .events = POLLIN},
+			/* It stays readable: once is enough. */
+			{.fd = woken ? -1 : mmr_engine_interrupt_fd(),
+			 .events = POLLIN},
+		};
+		int ms;
+
+		left = next_deadline(r, &end_sent, &killed_ns, &interrupted_ns);
+		if (left < 0)
+			return;
+		ms = left > 3600 * SECOND ? 3600000 : (int)(left / MS) + 1;
+		if (r->child.pidfd < 0 && ms > NO_PIDFD_MS)
+			ms = NO_PIDFD_MS;
+		if (poll(p, 3, ms) < 0 && errno != EINTR)
+			return;
+		woken |= p[2].revents != 0;
+		r->event = mmr_target_receive(r->target);
+		if (r->event)
+			return;
+		if ((p[0].revents || r->child.pidfd < 0) &&
+		    mmr_spawn_reap(&r->child)) {
+			r->ended = true;
+			return;
+		}
+	}
+}
+
+/* --on-finding: bounded, its exit code is its own business. */
+static void run_hook(const struct run *r)
+{
+	char verdict[64], pid[32], tid[32], *env[64];
+	char *argv[] = {(char[]){"sh"}, (char[]){"-c"}, NULL, NULL};
+	struct mmr_spawned hook = {.pidfd = -1};
+	struct timespec ms = {0, MS};
+	int i, n = 0;
+
+	snprintf(verdict, sizeof(verdict), "MMRACE_VERDICT=%s",
+		 mmr_verdict_name(r->event->suspect.verdict));
+	snprintf(pid, sizeof(pid), "MMRACE_PID=%d", r->event->suspect.host_pid);
+	snprintf(tid, sizeof(tid), "MMRACE_TID=%d", r->event->suspect.host_tid);
+	env[n++] = verdict;
+	env[n++] = pid;
+	env[n++] = tid;
+	for (i = 0; environ[i] && n < 63; i++)
+		env[n++] = environ[i];
+	env[n] = NULL;
+	argv[2] = strdup(r->opts->on_finding);
+	if (argv[2] &&
+	    !posix_spawn(&hook.holder, "/bin/sh", NULL, NULL, argv, env)) {
+		for (i = 0; i < HOOK_NS / MS; i++) {
+			if (waitpid(hook.holder, NULL, WNOHANG))
+				break;
+			nanosleep(&ms, NULL);
+		}
+	}
+	free(argv[2]);
+}
+
+/* --hold: the stall stays as it is until somebody says so. */
+static void hold(const struct run *r)
+{
+	const struct mmr_suspect *s = &r->event->suspect;
+	struct pollfd p = {.fd = mmr_engine_interrupt_fd(), .events = POLLIN};
+
+	fprintf(stderr,
+		"mmrace: %s: held, process %d thread %d; Ctrl-C ends it\n",
+		mmr_verdict_name(s->verdict), s->host_pid, s->host_tid);
+	while (!mmr_engine_interrupted())
+		poll(&p, 1, 1000);
+}
+
+/* An end by SIGKILL that the case did not send: the OOM killer, or somebody
+ * outside.  No finding. */
+static bool killed_from_outside(struct run *r)
+{
+	struct mmr_proc_slot *p =
+		MMR_AREA_AT(r->target->area, r->target->area->procs_off,
+			    struct mmr_proc_slot);
+	int slot = r->event->suspect.proc_slot;
+
+	if (r->event->suspect.verdict != MMR_CRASH || slot < 0 ||
+	    (atomic_load(&p[slot].status) & 0x7f) != SIGKILL)
+		return false;
+	if (mmr_cap_oom_kills() != r->oom_kills)
+		say(r->res, MMR_VOID,
+		    "the OOM killer ended a process of the case: it needs "
+		    "more memory than its cap");
+	else
+		say(r->res, MMR_VOID,
+		    "a process of the case was killed from outside (SIGKILL "
+		    "that the case did not send)");
+	return true;
+}
+
+static void on_event(struct run *r)
+{
+	struct mmr_suspect *s = &r->event->suspect;
+	struct mmr_run_result *res = r->res;
+	uint64_t round = atomic_load(&r->target->area->round);
+
+	if (s->verdict == MMR_VOID) {
+		say(res, MMR_VOID,
+		    "three rounds in a row came to nothing: all that was left "
+		    "waited for each other");
+		return;
+	}
+	if (killed_from_outside(r))
+		return;
+	s->c = r->c;
+	s->klog_mark = r->target->klog_mark.seq;
+	res->verdict = s->verdict;
+	res->stmt = s->stmt;
+	res->detect_ns = s->wall_ns;
+	res->hit_round = r->opts->first_round + (round ? round - 1 : 0);
+	if (r->opts->on_finding)
+		run_hook(r);
+	if (r->opts->hold)
+		hold(r);
+	if (r->opts->no_evidence)
+		mmr_evidence_brief(s, res);
+	else
+		mmr_evidence_take(s, res);
+	res->verdict = s->verdict;
+	res->log = s->klog ? strdup(s->klog)
+			   : mmr_klog_since(&r->target->klog_mark);
+}
+
+/* What the monitor may have had no tick for: a run can be over in less. */
+static void last_look(struct run *r)
+{
+	struct mmr_area *area = r->target->area;
+	struct mmr_suspect s = {.verdict = MMR_NOTHING,
+				.area = area,
+				.thread_slot = -1,
+				.proc_slot = -1,
+				.stmt = -1};
+	uint32_t slot = atomic_load(&area->crash_slot);
+
+	r->event = mmr_target_receive(r->target);
+	if (r->event)
+		return;
+	if (atomic_load(&area->crash_count)) {
+		s.verdict = MMR_CRASH;
+		if (slot && slot <= MMR_PROC_SLOTS)
+			s.proc_slot = (int)slot - 1;
+	} else if (r->listed && mmr_klog_pending(&r->target->klog_mark)) {
+		s.verdict = MMR_KERNEL_LOG;
+		s.klog = mmr_klog_take(&r->target->klog_mark);
+		if (!s.klog)
+			return;
+	} else {
+		return;
+	}
+	r->event = calloc(1, sizeof(*r->event));
+	if (r->event)
+		r->event->suspect = s;
+}
+
+/* No event: did the child do what it should? */
+static void judge_end(struct run *r)
+{
+	struct mmr_area *area = r->target->area;
+	struct mmr_run_result *res = r->res;
+	uint32_t state = atomic_load(&area->state);
+	uint64_t done = atomic_load(&area->rounds_done);
+	int status = r->child.status;
+
+	if (state == MMR_STATE_FAILED) {
+		say(res, MMR_TOOL_FAILED, "mmrace-child: %.150s",
+		    area->fail_text);
+		return;
+	}
+	if (r->ended && state != MMR_STATE_DONE) {
+		if (mmr_cap_oom_kills() != r->oom_kills)
+			say(res, MMR_VOID,
+			    "the OOM killer ended the case: it needs more "
+			    "memory than its cap");
+		else if (WIFSIGNALED(status))
+			say(res, MMR_TOOL_FAILED,
+			    "mmrace-child was ended by signal %d",
+			    WTERMSIG(status));
+		else
+			say(res, MMR_TOOL_FAILED,
+			    "mmrace-child ended with code %d before its time",
+			    WEXITSTATUS(status));
+		return;
+	}
+	if (!r->ended && state == MMR_STATE_BOOT && !mmr_engine_interrupted()) {
+		say(res, MMR_TOOL_FAILED, "mmrace-child did not begin");
+		return;
+	}
+	res->verdict = MMR_NOTHING;
+	if (mmr_engine_interrupted() || done > atomic_load(&area->rounds_void))
+		return;
+	if (mmr_cap_oom_kills() != r->oom_kills)
+		say(res, MMR_VOID,
+		    "no round counted: the OOM killer ended processes of the "
+		    "case, it needs more memory than its cap");
+	else
+		say(res, MMR_VOID,
+		    done ? "no round counted: a rendezvous or a latch never "
+			   "came"
+			 : "no round came to its end within the budget");
+}
+
+static bool is_restored(const struct restored *f)
+{
+	int64_t now = mmr_meminfo(f->name);
+
+	/* Counts of huge pages are exact; the rest is everybody's. */
+	if (!strncmp(f->name, "HugePages_", 10))
+		return now == f->before;
+	return llabs(now - f->before) < 65536; /* kB */
+}
+
+static void check_restored(struct run *r)
+{
+	struct timespec step = {0, 20 * MS};
+	int i, turns;
+
+	/* With other cases running the fields are nobody's own. */
+	if (r->res->verdict != MMR_NOTHING || mmr_target_count() > r->listed ||
+	    mmr_engine_interrupted())
+		return;
+	for (i = 0; i < r->nfields; i++) {
+		struct restored *f = &r->fields[i];
+
+		for (turns = 0; turns < RESTORED_NS / step.tv_nsec; turns++) {
+			if (is_restored(f))
+				break;
+			nanosleep(&step, NULL);
+		}
+		if (is_restored(f) || mmr_target_count() > r->listed)
+			continue;
+		say(r->res, MMR_LEAK,
+		    "%s of /proc/meminfo was %lld before and is %lld 2 s "
+		    "after the case",
+		    f->name, (long long)f->before,
+		    (long long)mmr_meminfo(f->name));
+		snprintf(r->res->signature, sizeof(r->res->signature),
+			 "leak %s", f->name);
+		snprintf(r->res->id, sizeof(r->res->id), "leak-%s", f->name);
+		return;
+	}
+}
+
+/* Ends what still runs. */
+static void finish(struct run *r)
+{
+	struct mmr_area *area = r->target->area;
+
+	r->res->wall_ns = elapsed(r);
+	if (r->ended)
+		return;
+	mmr_spawn_end(&r->child, atomic_load(&area->supervisor_host_pid),
+		      KILL_NS);
+	r->res->quarantined = mmr_spawn_quarantined();
+}
+
+static void run(struct run *r)
+{
+	int64_t pause = mmr_monitor_pause_ns();
+
+	r->budget_ns =
+		r->opts->budget_ns ? r->opts->budget_ns : r->c->budget_ns;
+	note_restored(r);
+	if (!start(r))
+		return;
+	watch(r);
+	if (!r->event)
+		last_look(r);
+	if (r->event)
+		on_event(r);
+	finish(r);
+	if (!r->event)
+		judge_end(r);
+	if (mmr_run_collect(r->c, r->target->area, r->res))
+		say(r->res, MMR_TOOL_FAILED, "out of memory");
+	r->res->pause_ns = mmr_monitor_pause_ns() - pause;
+	check_restored(r);
+}
+
+int mmr_run(const struct mmr_case *c, const struct mmr_run_opts *opts,
+	    struct mmr_run_result *res)
+{
+	struct run r = {.c = c, .opts = opts, .res = res};
+
+	if (opts->guest)
+		return mmr_guest_run(opts->guest, c, opts, res);
+	memset(res, 0, sizeof(*res));
+	res->stmt = -1;
+	r.child.pidfd = -1;
+	if (!mmr_engine_running()) {
+		say(res, MMR_TOOL_FAILED, "the engine does not run");
+		return 0;
+	}
+	if (prepare(&r))
+		run(&r);
+	if (r.listed)
+		mmr_target_retire(r.target);
+	mmr_event_free(r.event);
+	if (r.target)
+		mmr_target_put(r.target);
+	if (r.settings)
+		mmr_settings_restore();
+	return 0;
+}
+
+void mmr_run_result_free(struct mmr_run_result *res)
+{
+	free(res->stmts);
+	free(res->exits);
+	json_decref(res->evidence);
+	json_decref(res->timeline);
+	free(res->stacks);
+	free(res->log);
+	memset(res, 0, sizeof(*res));
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Counters and histograms of a run, as numbers in ns. */
+#include "run_stat.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "../ops/compile.h"
+
+/*
+ * The p-th of n values (0 < p < 1) in a histogram: the middle of the step
+ * that it is in, at most 1/16 off.  shift: of the values that were put in.
+ */
+static uint64_t quantile(const uint32_t *hist, uint64_t n, double p, int shift)
+{
+	uint64_t want = (uint64_t)ceil(p * (double)n), sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < MMR_HIST; i++) {
+		sum += hist[i];
+		if (hist[i] && sum >= want)
+			break;
+	}
+	if (i == MMR_HIST)
+		return 0;
+	return (mmr_hist_value(i) << shift) + (shift ? 1ULL << (shift - 1) : 0);
+}
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void measure_stmt(const struct mmr_area *area, struct mmr_stat *st,
+			 struct mmr_measure *m)
+{
+	uint32_t hist[MMR_HIST];
+	uint64_t n = 0;
+	int i, k = 0;
+
+	m->count = atomic_load(&st->count);
+	if (!m->count)
+		return;
+	m->errors = atomic_load(&st->errors);
+	m->unexpected = atomic_load(&st->unexpected);
+	m->pages = atomic_load(&st->pages);
+	m->sum_ns = mmr_clock_to_ns(&area->clock, atomic_load(&st->sum));
+	m->max_ns = mmr_clock_to_ns(&area->clock, atomic_load(&st->max));
+	for (i = 0; i < MMR_ERRS; i++) {
+		int err = atomic_load(&st->errs[i].err);
+
+		if (!err)
+			continue;
+		m->errs[k].err = err;
+		m->errs[k++].n = atomic_load(&st->errs[i].n);
+	}
+	for (i = 0; i < MMR_HIST; i++) {
+		hist[i] = atomic_load_explicit(&st->hist[i],
+					       memory_order_relaxed);
+		n += hist[i];
+	}
+	if (!n)
+		return;
+	/* Histograms hold ticks; the middle of the last step can be above
+	 * the largest value. */
+	m->p50_ns = min_u64(
+		mmr_clock_to_ns(&area->clock,
+				quantile(hist, n, 0.50, (int)area->hist_shift)),
+		m->max_ns);
+	m->p95_ns = min_u64(
+		mmr_clock_to_ns(&area->clock,
+				quantile(hist, n, 0.95, (int)area->hist_shift)),
+		m->max_ns);
+	m->p99_ns = min_u64(
+		mmr_clock_to_ns(&area->clock,
+				quantile(hist, n, 0.99, (int)area->hist_shift)),
+		m->max_ns);
+}
+
+#define EXIT_SHIFT 10 /* of exit histograms: 1.024 us */
+
+static double deviation(const struct mmr_exit_stat *e, double mean)
+{
+	double sum = 0, x;
+	unsigned int i;
+
+	for (i = 0; i < MMR_HIST; i++) {
+		if (!e->hist[i])
+			continue;
+		x = (double)(mmr_hist_value(i) << EXIT_SHIFT) - mean;
+		sum += x * x * e->hist[i];
+	}
+	return e->count > 1 ? sqrt(sum / (double)(e->count - 1)) : 0;
+}
+
+static void measure_exit(const struct mmr_exit_stat *e,
+			 struct mmr_exit_measure *m)
+{
+	m->count = e->count;
+	if (!m->count)
+		return;
+	m->wall_ns = e->wall_ns;
+	m->cpu_ns = e->cpu_ns;
+	m->delay_ns = e->delay_ns;
+	if (e->wall_ns > e->cpu_ns + e->delay_ns)
+		m->asleep_ns = e->wall_ns - e->cpu_ns - e->delay_ns;
+	m->max_ns = e->max_ns;
+	m->mean_ns = e->wall_ns / e->count;
+	m->stdev_ns = (uint64_t)deviation(e, (double)m->mean_ns);
+	m->p50_ns = min_u64(quantile(e->hist, e->count, 0.50, EXIT_SHIFT),
+			    m->max_ns);
+	m->p95_ns = min_u64(quantile(e->hist, e->count, 0.95, EXIT_SHIFT),
+			    m->max_ns);
+	m->p99_ns = min_u64(quantile(e->hist, e->count, 0.99, EXIT_SHIFT),
+			    m->max_ns);
+}
+
+int mmr_run_collect(const struct mmr_case *c, struct mmr_area *area,
+		    struct mmr_run_result *res)
+{
+	struct mmr_stat *st =
+		MMR_AREA_AT(area, area->stats_off, struct mmr_stat);
+	struct mmr_exit_stat *ex =
+		MMR_AREA_AT(area, area->exits_off, struct mmr_exit_stat);
+	int i;
+
+	res->rounds = atomic_load(&area->rounds_done);
+	res->rounds_void = atomic_load(&area->rounds_void);
+	res->nstmts = (int)area->program.nstats;
+	res->nexits = (int)area->program.nprocs + 1;
+	res->stmts = calloc((size_t)res->nstmts + 1, sizeof(*res->stmts));
+	res->exits = calloc((size_t)res->nexits, sizeof(*res->exits));
+	if (!res->stmts || !res->exits) {
+		res->nstmts = res->nexits = 0;
+		return -ENOMEM;
+	}
+	for (i = 0; i < res->nstmts; i++) {
+		const struct mmr_stmt *s = mmr_case_stmt(c, i);
+
+		measure_stmt(area, &st[i], &res->stmts[i]);
+		if (!s || s->kind != MMR_STMT_OP)
+			continue;
+		res->ops += res->stmts[i].count;
+		if (s->op->class == MMR_CLASS_CALL ||
+		    s->op->class == MMR_CLASS_BLOCK)
+			res->calls += res->stmts[i].count;
+	}
+	for (i = 0; i < res->nexits; i++) {
+		res->exits[i].proc = i < c->nprocs ? c->procs[i]->name : "idle";
+		measure_exit(&ex[i], &res->exits[i]);
+	}
+	return 0;
+}

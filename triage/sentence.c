@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A hit in one sentence: who is stuck in which statement, since when, on a
+ * CPU or asleep, where, faulting how fast, and what ended it.  And the
+ * signature, which holds only what is the same next time.
+ */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../ops/compile.h"
+#include "ladder.h"
+
+#define STMT_MAX 90 /* characters of a statement in a sentence */
+
+struct text {
+	char *buf;
+	size_t n, used;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct text *t,
+						      const char *fmt, ...)
+{
+	va_list ap;
+	int k;
+
+	if (t->used >= t->n)
+		return;
+	va_start(ap, fmt);
+	k = vsnprintf(t->buf + t->used, t->n - t->used, fmt, ap);
+	va_end(ap);
+	if (k > 0)
+		t->used += (size_t)k;
+}
+
+static double seconds(int64_t ns)
+{
+	return (double)ns / 1e9;
+}
+
+static void add_who(const struct mmr_ladder *l, struct text *t)
+{
+	const struct mmr_suspect *s = l->s;
+	const char *thread, *proc;
+
+	if (s->thread_slot < 0) {
+		add(t, "process %s", mmr_ladder_proc_name(s, s->proc_slot));
+		if (l->pid)
+			add(t, " (pid %d)", l->pid);
+		return;
+	}
+	mmr_ladder_names(s, s->thread_slot, &thread, &proc);
+	add(t, "thread %s of process %s", thread, proc);
+	if (l->tid)
+		add(t, " (tid %d)", l->tid);
+}
+
+static void add_statement(const struct mmr_ladder *l, struct text *t)
+{
+	const struct mmr_stmt *st = mmr_case_stmt(l->s->c, l->s->stmt);
+	char *text = l->s->stmt >= 0 && st ? mmr_case_print_stmt(st) : NULL;
+
+	if (text && strlen(text) > STMT_MAX)
+		strcpy(text + STMT_MAX - 3, "...");
+	if (text)
+		add(t, " in `%s`", text);
+	free(text);
+}
+
+/* Who holds it by ptrace: the one lock whose owner can be named. */
+static void add_tracer(const struct mmr_ladder *l, struct text *t)
+{
+	const char *thread, *proc;
+
+	if (!l->tracer)
+		return;
+	add(t, ", held by its tracer");
+	if (l->tracer_slot >= 0) {
+		mmr_ladder_names(l->s, l->tracer_slot, &thread, &proc);
+		add(t, " thread %s of process %s", thread, proc);
+	}
+	add(t, " (tid %d)", l->tracer);
+}
+
+/* "asleep in futex_wait_queue (state S)", "on CPU (98 %)". */
+static void add_where(const struct mmr_ladder *l, struct text *t)
+{
+	const struct mmr_suspect *s = l->s;
+	size_t first = strcspn(l->frames, "<");
+	double on = l->cpu_share;
+
+	if (on < 0 && s->wall_ns > 0)
+		on = (double)s->cpu_ns / (double)s->wall_ns;
+	if (l->state == 'R' || (!l->state && on > 0.5)) {
+		add(t, ", on CPU");
+		if (on >= 0)
+			add(t, " (%.0f %%)", on > 1 ? 100 : on * 100);
+		return;
+	}
+	if (!l->state && !s->asleep_ns)
+		return;
+	if (l->state == 't' || l->state == 'T')
+		add(t, ", stopped");
+	else if (l->state == 'Z')
+		add(t, ", a zombie");
+	else
+		add(t, ", asleep");
+	if (first)
+		add(t, " in %.*s", (int)first, l->frames);
+	else if (l->wchan[0])
+		add(t, " in %s", l->wchan);
+	if (l->state)
+		add(t, " (state %c)", l->state);
+	add_tracer(l, t);
+}
+
+/*
+ * perf counts what it sees, also faults that end in a signal, but not those
+ * that the kernel takes for a task (MADV_POPULATE_WRITE); the monitor counts
+ * the latter too, and those from before the stall ended.
+ */
+static double fault_rate(const struct mmr_ladder *l)
+{
+	double monitor = -1;
+
+	if (l->s->fault_ns > 0)
+		monitor = (double)l->s->faults * 1e9 / (double)l->s->fault_ns;
+	return l->faults_per_s * 10 < monitor ? monitor : l->faults_per_s;
+}
+
+static void add_faults(const struct mmr_ladder *l, struct text *t)
+{
+	double rate = fault_rate(l);
+	uint64_t addr = l->addr_of ? l->addr : l->s->fault_addr;
+
+	if (l->s->verdict != MMR_FAULT_STORM && rate < 100)
+		return;
+	if (rate >= 0)
+		add(t, ", %.0f page faults/s", rate);
+	if (!addr)
+		return;
+	if (l->addr_of && l->addr_of == l->addr_all)
+		add(t, " all at 0x%" PRIx64, addr);
+	else if (l->addr_of)
+		add(t, ", %" PRIu64 " of %" PRIu64 " at 0x%" PRIx64, l->addr_of,
+		    l->addr_all, addr);
+	else
+		add(t, " at 0x%" PRIx64, addr);
+}
+
+/* Context switches, over the longer of the two looks at them. */
+static void add_switches(const struct mmr_ladder *l, struct text *t)
+{
+	int64_t vol = l->voluntary, invol = l->involuntary;
+	double ms = l->switch_ms;
+
+	if (l->s->fault_ns > 0 && l->s->fault_ns > (int64_t)(ms * 1e6)) {
+		vol = (int64_t)l->s->voluntary;
+		invol = (int64_t)l->s->involuntary;
+		ms = (double)l->s->fault_ns / 1e6;
+	}
+	if (vol < 0 || ms <= 0)
+		return;
+	if (vol)
+		add(t, ", %" PRId64 " voluntary", vol);
+	else
+		add(t, ", no voluntary");
+	if (invol == 0)
+		add(t, " and no forced");
+	else if (invol > 0)
+		add(t, " and %" PRId64 " forced", invol);
+	add(t, " context switch%s in %.2f s",
+	    invol > 1 || (vol > 1 && invol < 0) ? "es" : "", ms / 1e3);
+}
+
+static void add_crash(const struct mmr_ladder *l, struct text *t)
+{
+	const struct mmr_proc_slot *p;
+	int status, sig;
+
+	add_who(l, t);
+	if (l->s->proc_slot < 0 || !l->s->area) {
+		add(t, " died of a signal that the case does not explain");
+		return;
+	}
+	p = MMR_AREA_AT(l->s->area, l->s->area->procs_off,
+			struct mmr_proc_slot) +
+	    l->s->proc_slot;
+	status = atomic_load(&p->status);
+	sig = status & 0xff;
+	add(t, " died of SIG%s, which the case does not explain",
+	    sigabbrev_np(sig) ? sigabbrev_np(sig) : "?");
+	if (l->s->stmt >= 0)
+		add(t, ", last seen");
+	add_statement(l, t);
+}
+
+static void add_stalled(const struct mmr_ladder *l, struct text *t)
+{
+	const struct mmr_suspect *s = l->s;
+	double wall = seconds(s->wall_ns);
+
+	add_who(l, t);
+	switch (s->verdict) {
+	case MMR_FAULT_STORM:
+		add(t, " faults again and again");
+		add_statement(l, t);
+		add(t, ", no new page for %.2f s", wall);
+		break;
+	case MMR_LONG_EXIT:
+		add(t, " has not finished its exit after %.2f s", wall);
+		break;
+	case MMR_LOCK_STARVATION:
+		add(t, " waits for the address-space lock");
+		add_statement(l, t);
+		add(t, " since %.2f s, while others take it", wall);
+		break;
+	case MMR_HANG:
+		add(t, " is stuck");
+		add_statement(l, t);
+		add(t, ": no progress in the calm phase for %.2f s", wall);
+		break;
+	default:
+		add(t, " is");
+		add_statement(l, t);
+		add(t, " since %.2f s", wall);
+		break;
+	}
+	if (s->limit_ns)
+		add(t, " (limit %.4g s)", seconds(s->limit_ns));
+	add_where(l, t);
+	add_faults(l, t);
+	add_switches(l, t);
+	if (s->pause_ns > 1000000)
+		add(t, "; %.0f ms of it the machine stood still",
+		    (double)s->pause_ns / 1e6);
+	if (l->steps && l->ended_by)
+		add(t, "; it went on after step %s", l->ended_by);
+	else if (l->steps)
+		add(t, "; no step of looking at it ended it");
+}
+
+void mmr_ladder_sentence(const struct mmr_ladder *l, char *out, size_t n)
+{
+	struct text t = {out, n, 0};
+	char title[160];
+
+	if (!n)
+		return;
+	out[0] = '\0';
+	switch (l->s->verdict) {
+	case MMR_CRASH:
+		add_crash(l, &t);
+		break;
+	case MMR_KERNEL_LOG:
+		mmr_signature_klog(l->s->klog ? l->s->klog : "", title,
+				   sizeof(title));
+		add(&t, "the kernel log has: %s", title);
+		break;
+	case MMR_CORRUPTION:
+		add_who(l, &t);
+		add(&t, " read what was not written");
+		add_statement(l, &t);
+		break;
+	case MMR_LEAK:
+		add(&t, "what the case took did not come back");
+		break;
+	default:
+		add_stalled(l, &t);
+		break;
+	}
+}
+
+void mmr_ladder_signature(const struct mmr_ladder *l, char *sig, size_t nsig,
+			  char *id, size_t nid)
+{
+	const struct mmr_suspect *s = l->s;
+	const struct mmr_stmt *st = mmr_case_stmt(s->c, s->stmt);
+	const char *op = s->verdict == MMR_LONG_EXIT ? "exit" : "-";
+	const struct mmr_proc_slot *p;
+	struct text t = {sig, nsig, 0};
+	char title[160];
+
+	if (s->stmt >= 0 && st)
+		op = st->kind == MMR_STMT_OP ? st->op->name : "loop";
+	sig[0] = '\0';
+	add(&t, "%s", mmr_verdict_name(s->verdict));
+	switch (s->verdict) {
+	case MMR_KERNEL_LOG:
+		mmr_signature_klog(s->klog ? s->klog : "", title,
+				   sizeof(title));
+		add(&t, " %s", title);
+		break;
+	case MMR_CRASH:
+		p = s->area && s->proc_slot >= 0
+			    ? MMR_AREA_AT(s->area, s->area->procs_off,
+					  struct mmr_proc_slot) +
+				      s->proc_slot
+			    : NULL;
+		add(&t, " %s", op);
+		if (p)
+			add(&t, " signal %d", atomic_load(&p->status) & 0xff);
+		break;
+	case MMR_FAULT_STORM:
+		/* Its stack is another one at every look. */
+		add(&t, " %s", op);
+		break;
+	default:
+		add(&t, " %s", op);
+		if (l->frames[0])
+			add(&t, " %s", l->frames);
+		break;
+	}
+	mmr_signature_id(s->verdict, sig, id, nid);
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Statistics of hits in runs: the exact (Clopper-Pearson) interval, from the
+ * incomplete beta function, and how many runs a rate demands.
+ */
+#include <math.h>
+
+#include "stat.h"
+
+#define BETA_TURNS 2000
+#define BETA_TINY 1e-300
+
+/* Continued fraction of the incomplete beta function by Lentz's method; it
+ * converges in O(sqrt(max(a, b))) turns for x < (a + 1) / (a + b + 2). */
+static double beta_fraction(double a, double b, double x)
+{
+	double c = 1, d = 1 - (a + b) * x / (a + 1), f, delta;
+	int m;
+
+	d = 1 / (fabs(d) < BETA_TINY ? BETA_TINY : d);
+	f = d;
+	for (m = 1; m <= BETA_TURNS; m++) {
+		double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+		double odd = -(a + m) * (a + b + m) * x /
+			     ((a + 2 * m) * (a + 2 * m + 1));
+
+		d = 1 + even * d;
+		c = 1 + even / c;
+		d = 1 / (fabs(d) < BETA_TINY ? BETA_TINY : d);
+		c = fabs(c) < BETA_TINY ? BETA_TINY : c;
+		f *= d * c;
+		d = 1 + odd * d;
+		c = 1 + odd / c;
+		d = 1 / (fabs(d) < BETA_TINY ? BETA_TINY : d);
+		c = fabs(c) < BETA_TINY ? BETA_TINY : c;
+		delta = d * c;
+		f *= delta;
+		if (fabs(delta - 1) < 1e-14)
+			break;
+	}
+	return f;
+}
+
+double mmr_stat_beta(double a, double b, double x)
+{
+	double front;
+	int sign;
+
+	if (!(x > 0))
+		return 0;
+	if (x >= 1)
+		return 1;
+	/* lgamma_r, as lgamma keeps the sign in a global. */
+	front = exp(lgamma_r(a + b, &sign) - lgamma_r(a, &sign) -
+		    lgamma_r(b, &sign) + a * log(x) + b * log1p(-x));
+	if (x < (a + 1) / (a + b + 2))
+		return front * beta_fraction(a, b, x) / a;
+	return 1 - front * beta_fraction(b, a, 1 - x) / b;
+}
+
+/* The x at which I_x(a, b) is q.  The function rises, so halving finds it;
+ * 200 halvings are below the spacing of doubles anywhere in 0..1. */
+static double beta_inverse(double a, double b, double q)
+{
+	double lo = 0, hi = 1, mid = 0.5;
+	int i;
+
+	for (i = 0; i < 200; i++) {
+		mid = lo + (hi - lo) / 2;
+		if (mid <= lo || mid >= hi)
+			break;
+		if (mmr_stat_beta(a, b, mid) < q)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return mid;
+}
+
+void mmr_stat_interval(uint64_t k, uint64_t n, double conf, double *lo,
+		       double *hi)
+{
+	double tail = (1 - conf) / 2;
+
+	*lo = 0;
+	*hi = 1;
+	if (n == 0)
+		return;
+	if (k > n)
+		k = n;
+	if (k > 0)
+		*lo = beta_inverse((double)k, (double)(n - k) + 1, tail);
+	if (k < n)
+		*hi = beta_inverse((double)k + 1, (double)(n - k), 1 - tail);
+}
+
+uint64_t mmr_stat_runs(double p, double miss)
+{
+	double n;
+
+	if (!(p > 0))
+		return UINT64_MAX;
+	if (p >= 1)
+		return 1;
+	n = ceil(log(miss) / log1p(-p) - 1e-9);
+	if (n < 1)
+		return 1;
+	return n < 1e18 ? (uint64_t)n : UINT64_MAX;
+}
