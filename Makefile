@@ -129,10 +129,11 @@ $(B)/profiles.inc: fuzz/profiles
 	@mv $@.tmp $@
 $(B)/fuzz/profile.o: $(B)/profiles.inc
 
+# A test may build its text from a table of formats.
 $(B)/unit/%: tests/unit/%.c $(B)/libmmr.a
 	@mkdir -p $(@D)
 	$(call say,LINK)
-	$(Q)$(CC) $(BASE) $(CFLAGS) $(LDFLAGS) -o $@ $< $(B)/libmmr.a -lcmocka $(LIBS)
+	$(Q)$(CC) $(BASE) -Wno-format-nonliteral $(CFLAGS) $(LDFLAGS) -o $@ $< $(B)/libmmr.a -lcmocka $(LIBS)
 
 $(B)/tools/%: tests/tools/%.c $(B)/libmmr.a
 	@mkdir -p $(@D)
@@ -143,6 +144,12 @@ $(B)/bench/%: tests/bench/%.c $(B)/libmmr.a
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) $(BASE) $(CFLAGS) $(LDFLAGS) -o $@ $< $(B)/libmmr.a $(LIBS)
+
+# Freestanding, as mmrace-child is.
+$(B)/bench/s1_hand: $(B)/child/tests/bench/s1_hand.o
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) -nostdlib -static -o $@ $(filter %.o,$^)
 
 # Other flags than last time: build anew.
 $(B)/flags: FORCE
@@ -217,7 +224,7 @@ check-long: ## what takes long: 10,000 seeds, 10 minutes under load
 	@$(TEST_ENV) MMR_LONG=1 tests/run.sh cli long
 
 .PHONY: check-asan check-tsan
-SAN_ENV := ASAN_OPTIONS=detect_stack_use_after_return=1 \
+SAN_ENV := MMR_SLACK_MS=4000 ASAN_OPTIONS=detect_stack_use_after_return=1 \
 	UBSAN_OPTIONS=print_stacktrace=1 \
 	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp,history_size=4
 ASAN_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \

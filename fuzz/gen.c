@@ -65,6 +65,7 @@ static void draw_object(struct mmr_gen *g, struct mmr_gen_object *o, int index,
 	snprintf(name, sizeof(name), "m%d", index);
 	o->map = mmr_case_str(g->c, name);
 	o->hugetlb = !strncmp(word, "hugetlb", 7);
+	o->exec = !strcmp(word, "memfd_exec");
 	o->thp = !strcmp(word, "thp");
 	o->shared = strstr(word, "shared") || !strcmp(word, "memfd") ||
 		    !strcmp(word, "hugetlb_memfd");
@@ -123,6 +124,7 @@ static void draw_shape(struct mmr_gen *g)
 	g->nepochs = mmr_gen_in(r, g->p->epochs);
 	g->ordered = g->nthreads > 1 && mmr_gen_chance(r, g->p->ordered);
 	g->nodes = uses(g, "migrate_pages") && mmr_gen_chance(r, g->p->nodes);
+	mmr_gen_draw_pool(g);
 	g->turns = mmr_gen_in(r, g->p->turns);
 	g->c->rounds = mmr_gen_in(r, g->p->rounds);
 	/* Big ones take their time in each turn. */
@@ -135,43 +137,6 @@ static void draw_shape(struct mmr_gen *g)
 		g->c->rounds = 1 + g->c->rounds / 2;
 	}
 	g->c->budget_ns = 1000000000;
-}
-
-/* The first thread maps all objects. */
-static void set_up(struct mmr_gen_actor *a)
-{
-	struct mmr_gen *g = a->g;
-	struct mmr_stmt *s;
-
-	for (int i = 0; i < g->nobjects; i++) {
-		const struct mmr_gen_object *o = &g->objects[i];
-
-		if (o->file) {
-			s = mmr_gen_op(a, MMR_OP_memfd_create, o->file);
-			if (o->hugetlb)
-				mmr_gen_words(g, s, "flags", "hugetlb");
-			mmr_gen_done(a, s);
-			s = mmr_gen_op(a, MMR_OP_ftruncate, NULL);
-			mmr_gen_name(g, s, "f", o->file);
-			mmr_gen_size(g, s, "len", o->len, o->unit);
-			mmr_gen_done(a, s);
-		}
-		mmr_gen_map_object(a, o);
-		if (o->thp && mmr_gen_chance(&a->rng, 80)) {
-			s = mmr_gen_op(a, MMR_OP_madvise, NULL);
-			mmr_gen_name(g, s, "m", o->map);
-			mmr_gen_words(g, s, "advice", "hugepage");
-			mmr_gen_done(a, s);
-		}
-		if (mmr_gen_chance(&a->rng, 40)) {
-			s = mmr_gen_op(a, MMR_OP_write, NULL);
-			mmr_gen_name(g, s, "m", o->map);
-			mmr_gen_size(g, s, "step", 1,
-				     o->hugetlb ? MMR_UNIT_HUGE
-						: MMR_UNIT_PAGE);
-			mmr_gen_done(a, s);
-		}
-	}
 }
 
 static void latch(struct mmr_gen_actor *a, int id, const char *name)
@@ -328,7 +293,7 @@ static void plain_thread(struct mmr_gen *g, int index)
 	if (index)
 		pin(g, a.thread);
 	if (index == 0) {
-		set_up(&a);
+		mmr_gen_set_up(&a);
 		if (g->ordered)
 			latch(&a, MMR_OP_signal, "go");
 	} else if (g->ordered) {
@@ -371,6 +336,7 @@ static void kid_thread(struct mmr_gen *g, const char *name, bool first)
 	if (g->failed)
 		return;
 	a.in_kid = true;
+	mmr_gen_set_up_kid(&a, first);
 	if (first && g->kid_signals && mmr_gen_chance(&a.rng, 50)) {
 		latch(&a, MMR_OP_signal, "up");
 		first = false;
@@ -408,53 +374,10 @@ static void child_process(struct mmr_gen *g)
 		kid_thread(g, "L", false);
 }
 
-/* The pool's edge: exactly what the objects need, one less, or plenty. */
-static void needs(struct mmr_gen *g)
-{
-	const char *edge;
-	int64_t pool = 0;
-
-	if (g->nodes && mmr_case_add_need(g->c, MMR_NEED_NODES, 2, NULL))
-		g->failed = true;
-	for (int i = 0; i < g->nobjects; i++)
-		if (g->objects[i].hugetlb)
-			pool += g->objects[i].len;
-	if (!pool)
-		return;
-	edge = mmr_weights_draw(&g->p->edge, NULL, mmr_rng_next(&g->shape));
-	if (!strcmp(edge, "plenty"))
-		pool = pool * 2 + 2;
-	else if (!strcmp(edge, "less") && pool > 1)
-		pool--;
-	if (mmr_case_add_need(g->c, MMR_NEED_HUGEPAGES, pool, NULL))
-		g->failed = true;
-}
-
-static void title(struct mmr_gen *g)
-{
-	const struct mmr_gen_object *o = &g->objects[0];
-	char size[32], buf[160];
-
-	mmr_case_print_size(size, sizeof(size), o->len, o->unit);
-	snprintf(buf, sizeof(buf),
-		 "%s: %d object%s, the first %s %s %s; %d thread%s%s",
-		 g->p->name, g->nobjects, g->nobjects > 1 ? "s" : "", size,
-		 o->shared ? "shared" : "private",
-		 o->hugetlb ? "hugetlb"
-		 : o->file  ? "memfd"
-			    : "anonymous",
-		 g->nthreads, g->nthreads > 1 ? "s" : "",
-		 g->kid_ref ? ", children" : "");
-	g->c->title = mmr_case_str(g->c, buf);
-	if (!g->c->title)
-		g->failed = true;
-}
-
 static void build(struct mmr_gen *g)
 {
 	draw_shape(g);
-	needs(g);
-	title(g);
+	mmr_gen_title(g);
 	g->main = mmr_case_add_proc(g->c, "main");
 	if (!g->main || g->failed) {
 		g->failed = true;
@@ -468,6 +391,8 @@ static void build(struct mmr_gen *g)
 		thread_body(g);
 	if (g->kid_ref && !g->failed)
 		child_process(g);
+	if (!g->failed)
+		mmr_gen_needs(g);
 }
 
 /* A profile with a mix hands a seed to one of the profiles in it. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The inside of the generator: gen.c decides the shape of a case, gen_verb.c
- * what a thread does, gen_stmt.c puts statements together.
+ * The inside of the generator: gen.c decides the shape of a case, gen_setup.c
+ * how its objects come to be, gen_verb.c what a thread does with them,
+ * gen_stmt.c puts statements together.
  *
  * Every draw comes from a stream keyed by (seed, version, profile, purpose),
  * so that timing is drawn apart from structure: a change of one does not
@@ -19,7 +20,7 @@
 /* A mapping that all actors of the case fight for. */
 struct mmr_gen_object {
 	const char *map, *file; /* refs; file NULL when anonymous */
-	bool shared, hugetlb, thp, noreserve, populate;
+	bool shared, hugetlb, thp, exec, noreserve, populate;
 	enum mmr_unit unit;
 	int64_t len;	  /* units */
 	int64_t at_bytes; /* place in the arena, -1: the kernel's choice */
@@ -31,10 +32,15 @@ struct mmr_gen {
 	struct mmr_case *c;
 	struct mmr_rng shape;
 	bool failed;
-	bool large;   /* without the limits of a small world */
-	bool epochs;  /* threads meet before each step */
-	bool ordered; /* others wait for the first thread's set-up */
-	bool nodes;   /* wants two NUMA nodes */
+	bool large;    /* without the limits of a small world */
+	bool epochs;   /* threads meet before each step */
+	bool ordered;  /* others wait for the first thread's set-up */
+	bool nodes;    /* migrates between two NUMA nodes */
+	bool migrates; /* ... and does so somewhere */
+	bool surplus;  /* the pool is made of surplus pages */
+	int pool;      /* huge pages there are, 0: no object needs one */
+	int reserve;   /* of them reserved by a mapping that stays, 0: none */
+	bool kid_reserves;		/* ... of the child process */
 	uint8_t use[MMR_PROFILE_WORDS]; /* ops that this case keeps */
 	struct mmr_gen_object objects[MMR_GEN_OBJECTS];
 	int nobjects;
@@ -90,6 +96,15 @@ void mmr_gen_accept(struct mmr_stmt *s, const int *errs, int n);
 const char *mmr_gen_fresh(struct mmr_gen *g, const char *prefix);
 /* A log-like draw of a time up to 200 us: 1us 2us 5us 10us ... */
 int64_t mmr_gen_span(struct mmr_rng *r);
+
+/* gen_setup.c: what the case needs, and how its objects come to be. */
+void mmr_gen_draw_pool(struct mmr_gen *g);
+void mmr_gen_title(struct mmr_gen *g);
+/* When all statements are there. */
+void mmr_gen_needs(struct mmr_gen *g);
+/* The first thread's part, and that of a thread of the child process. */
+void mmr_gen_set_up(struct mmr_gen_actor *a);
+void mmr_gen_set_up_kid(struct mmr_gen_actor *a, bool first);
 
 /* gen_verb.c */
 void mmr_gen_map_object(struct mmr_gen_actor *a,

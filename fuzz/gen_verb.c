@@ -27,6 +27,11 @@ static void join(char *buf, size_t n, const char *word)
 	snprintf(buf + at, n - at, "%s%s", at ? "|" : "", word);
 }
 
+static const char *whole_prot(const struct mmr_gen_object *o)
+{
+	return o && o->exec ? "rx" : "rw";
+}
+
 void mmr_gen_map_object(struct mmr_gen_actor *a, const struct mmr_gen_object *o)
 {
 	static const int enomem[] = {0, ENOMEM};
@@ -46,7 +51,7 @@ void mmr_gen_map_object(struct mmr_gen_actor *a, const struct mmr_gen_object *o)
 	if (o->at_bytes >= 0)
 		join(flags, sizeof(flags), "fixed");
 	mmr_gen_size(g, s, "len", o->len, o->unit);
-	mmr_gen_words(g, s, "prot", "rw");
+	mmr_gen_words(g, s, "prot", whole_prot(o));
 	mmr_gen_words(g, s, "flags", flags);
 	if (o->at_bytes >= 0)
 		mmr_gen_size(g, s, "at", o->at_bytes, MMR_UNIT_BYTE);
@@ -196,7 +201,7 @@ static bool own_mapping(struct mmr_gen_actor *a)
 	if (!o.hugetlb && mmr_gen_chance(&a->rng, 30))
 		o.shared = !o.shared;
 	mmr_gen_map_object(a, &o);
-	s = mmr_gen_op(a, MMR_OP_write, NULL);
+	s = mmr_gen_op(a, o.exec ? MMR_OP_read : MMR_OP_write, NULL);
 	mmr_gen_name(g, s, "m", o.map);
 	if (o.hugetlb)
 		mmr_gen_size(g, s, "step", 1, MMR_UNIT_HUGE);
@@ -234,14 +239,18 @@ static bool verb_mmap(struct mmr_gen_actor *a, int id)
 static bool verb_mprotect(struct mmr_gen_actor *a, int id)
 {
 	struct mmr_shadow_map *m = pick(a, WANT_MAPPED);
-	static const char *const prots[] = {"r",    "r",    "r",
-					    "none", "none", "rw"};
+	static const char *const prots[] = {"r", "r", "r", "none", "none"};
 	struct mmr_stmt *s;
 	const char *prot;
+	uint64_t which;
 
 	if (!m)
 		return false;
-	prot = m->untouched ? prots[mmr_gen_below(&a->rng, 6)] : "rw";
+	prot = whole_prot(object_of(a->g, m->name));
+	if (m->untouched) {
+		which = mmr_gen_below(&a->rng, 6);
+		prot = which < 5 ? prots[which] : prot;
+	}
 	s = mmr_gen_op(a, id, NULL);
 	mmr_gen_name(a->g, s, "m", m->name);
 	mmr_gen_words(a->g, s, "prot", prot);
@@ -382,20 +391,38 @@ static bool verb_pidfd_open(struct mmr_gen_actor *a, int id)
 	return true;
 }
 
-static bool verb_migrate_pages(struct mmr_gen_actor *a, int id)
+static void migrate(struct mmr_gen_actor *a, const char *process,
+		    const char *from, const char *to)
 {
 	static const int errs[] = {0, ESRCH};
 	struct mmr_gen *g = a->g;
-	bool back = mmr_gen_chance(&a->rng, 50);
-	struct mmr_stmt *s = mmr_gen_op(a, id, NULL);
+	struct mmr_stmt *s = mmr_gen_op(a, MMR_OP_migrate_pages, NULL);
 
-	if (g->kid_ref && mmr_gen_chance(&a->rng, 50)) {
-		mmr_gen_name(g, s, "p", g->kid_ref);
+	if (process) {
+		mmr_gen_name(g, s, "p", process);
 		mmr_gen_accept(s, errs, 2);
 	}
-	mmr_gen_words(g, s, "from", g->nodes && back ? "n1" : "n0");
-	mmr_gen_words(g, s, "to", g->nodes && !back ? "n1" : "n0");
+	mmr_gen_words(g, s, "from", from);
+	mmr_gen_words(g, s, "to", to);
 	mmr_gen_done(a, s);
+}
+
+static bool verb_migrate_pages(struct mmr_gen_actor *a, int id)
+{
+	struct mmr_gen *g = a->g;
+	bool back = mmr_gen_chance(&a->rng, 50);
+	const char *p = mmr_gen_chance(&a->rng, 50) ? g->kid_ref : NULL;
+
+	(void)id;
+	if (!g->nodes) {
+		migrate(a, p, "n0", "n0");
+		return true;
+	}
+	g->migrates = true;
+	migrate(a, p, back ? "n1" : "n0", back ? "n0" : "n1");
+	/* There and back, or in the next turn nothing is left to move. */
+	if (mmr_gen_chance(&a->rng, 60))
+		migrate(a, p, back ? "n0" : "n1", back ? "n1" : "n0");
 	return true;
 }
 
@@ -486,7 +513,7 @@ void mmr_gen_restore(struct mmr_gen_actor *a)
 		} else if (m && !m->untouched) {
 			s = mmr_gen_op(a, MMR_OP_mprotect, NULL);
 			mmr_gen_name(g, s, "m", o->map);
-			mmr_gen_words(g, s, "prot", "rw");
+			mmr_gen_words(g, s, "prot", whole_prot(o));
 			mmr_gen_done(a, s);
 		}
 	}

@@ -32,19 +32,21 @@ static const struct key {
 	enum key_type type;
 	size_t offset;
 } keys[] = {
-	KEY(KEY_WEIGHTS, ops),	     KEY(KEY_WEIGHTS, must),
-	KEY(KEY_WEIGHTS, advice),    KEY(KEY_WEIGHTS, backing),
-	KEY(KEY_WEIGHTS, cpu),	     KEY(KEY_WEIGHTS, edge),
-	KEY(KEY_WEIGHTS, mix),	     KEY(KEY_WEIGHTS, signal),
-	KEY(KEY_RANGE, objects),     KEY(KEY_RANGE, pages),
-	KEY(KEY_RANGE, threads),     KEY(KEY_RANGE, copies),
-	KEY(KEY_RANGE, rounds),	     KEY(KEY_RANGE, turns),
-	KEY(KEY_RANGE, body),	     KEY(KEY_RANGE, epochs),
-	KEY(KEY_RANGE, large_pages), KEY(KEY_RANGE, large_objects),
-	KEY(KEY_PERCENT, swarm),     KEY(KEY_PERCENT, sync),
-	KEY(KEY_PERCENT, delay),     KEY(KEY_PERCENT, invalid),
-	KEY(KEY_PERCENT, large),     KEY(KEY_PERCENT, children),
-	KEY(KEY_PERCENT, nodes),     KEY(KEY_PERCENT, ordered),
+	KEY(KEY_WEIGHTS, ops),	       KEY(KEY_WEIGHTS, must),
+	KEY(KEY_WEIGHTS, advice),      KEY(KEY_WEIGHTS, backing),
+	KEY(KEY_WEIGHTS, cpu),	       KEY(KEY_WEIGHTS, edge),
+	KEY(KEY_WEIGHTS, mix),	       KEY(KEY_WEIGHTS, signal),
+	KEY(KEY_RANGE, objects),       KEY(KEY_RANGE, pages),
+	KEY(KEY_RANGE, threads),       KEY(KEY_RANGE, copies),
+	KEY(KEY_RANGE, rounds),	       KEY(KEY_RANGE, turns),
+	KEY(KEY_RANGE, body),	       KEY(KEY_RANGE, epochs),
+	KEY(KEY_RANGE, large_pages),   KEY(KEY_RANGE, large_objects),
+	KEY(KEY_PERCENT, swarm),       KEY(KEY_PERCENT, sync),
+	KEY(KEY_PERCENT, delay),       KEY(KEY_PERCENT, invalid),
+	KEY(KEY_PERCENT, large),       KEY(KEY_PERCENT, children),
+	KEY(KEY_PERCENT, nodes),       KEY(KEY_PERCENT, ordered),
+	KEY(KEY_PERCENT, surplus),     KEY(KEY_PERCENT, reserve),
+	KEY(KEY_RANGE, reserve_pages),
 };
 
 static void __attribute__((noreturn)) bad(int line, const char *what)

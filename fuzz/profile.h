@@ -33,9 +33,10 @@ struct mmr_profile {
 	struct mmr_weights ops, must, advice, backing, cpu, edge, mix, signal;
 	struct mmr_range objects, pages, threads, copies, rounds, turns, body,
 		epochs;
-	struct mmr_range large_pages, large_objects;
+	struct mmr_range large_pages, large_objects, reserve_pages;
 	/* Percent. */
 	int swarm, sync, delay, invalid, large, children, nodes, ordered;
+	int surplus, reserve;
 };
 
 /* A word of the list, drawn by weight; "" when all weights are 0.  use, when

@@ -146,7 +146,7 @@ static bool step_mprotect(struct mmr_shadow_map *m, const struct mmr_stmt *s)
 		return false;
 	m->readable = prot & PROT_READ && (all || m->readable);
 	m->writable = prot & PROT_WRITE && (all || m->writable);
-	m->untouched = all && m->readable && m->writable;
+	m->untouched = all && prot == arg(m->made, "prot")->lo;
 	return true;
 }
 

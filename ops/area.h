@@ -113,7 +113,7 @@ struct mmr_proc_slot {
 	_Atomic uint64_t exit_end; /* ticks: seen reapable, 0 */
 	_Atomic uint64_t cpu_at_exit_ns; /* CPU time when exit_start was set */
 	_Atomic uint64_t delay_at_exit_ns; /* run delay then; ~0 unknown */
-	_Atomic uint64_t mapped; /* bytes mapped by the case, now */
+	_Atomic uint64_t mapped; /* bytes mapped by the case now, to 1 MiB */
 	int32_t pidfd; /* valid in the spawner's process, -1 none */
 	int32_t owner; /* the spawner's proc slot, -1: the supervisor */
 };

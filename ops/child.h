@@ -38,8 +38,8 @@
 struct mmr_ref {
 	_Atomic uint32_t seq;
 	_Atomic uint32_t kind; /* enum mmr_ref_kind; NONE: never assigned */
-	_Atomic int64_t a; /* MAPPING address; THREAD slot; PROCESS first
-			    * slot; fds: number */
+	_Atomic int64_t a;     /* MAPPING address; THREAD slot; PROCESS first
+				* slot; fds: number */
 	_Atomic int64_t b; /* MAPPING length; THREAD slot seq; PROCESS count */
 };
 
@@ -48,9 +48,23 @@ struct mmr_ref_value {
 	int64_t a, b;
 };
 
-/* How the generic runner finds an op's off and len arguments, -1: none. */
+#define MMR_PLAN_CONST                                                         \
+	255	     /* in from[]: a constant that only the descriptor         \
+		      * has; small ones are in arg[] */
+#define MMR_PLANS 64 /* op ids are below this, child_table.c checks it */
+
+/*
+ * What runs an op, out of its descriptor: small, as an operation should touch
+ * few pages of ours.  A page fault or unmap of the case flushes what the CPU
+ * knew of page tables, and every page costs a walk then.
+ */
 struct mmr_plan {
-	int8_t off, len;
+	int64_t (*run)(struct mmr_child *, const struct mmr_insn *);
+	int32_t nr;
+	uint32_t makes;
+	int8_t off, len; /* which arguments are so called, -1: none */
+	uint8_t from[6], arg[6];
+	uint8_t pad[2];
 };
 
 /*
@@ -58,21 +72,22 @@ struct mmr_plan {
  * copied by every fork, constant from then on.
  */
 struct mmr_machine {
-	struct mmr_plan plan[MMR_OP_LIMIT];
-	int16_t cpu[256]; /* by program thread: kernel CPU number, -1 none */
+	int16_t cpu[256];    /* by program thread: kernel CPU number, -1 none */
 	uint64_t syncs[256]; /* by program thread: which it names */
 	uint64_t sync_lead[64]; /* ticks: longest skew before the deadline */
-	uint32_t first_slot; /* thread slots from here on are for spawns */
-	uint8_t no_namespace; /* and so every process needs PDEATHSIG */
-	int32_t supervisor; /* its pid */
+	uint32_t first_slot;	/* thread slots from here on are for spawns */
+	uint8_t no_namespace;	/* and so every process needs PDEATHSIG */
+	int32_t supervisor;	/* its pid */
+	struct mmr_plan plan[MMR_PLANS]; /* last: in one page with the refs */
 };
 
 /* Private memory of a process, copied by fork. */
 struct mmr_process {
-	struct mmr_ref refs[256];
-	int32_t slot; /* its proc slot */
-	int32_t proc; /* index in the program */
+	int32_t slot;		     /* its proc slot */
+	int32_t proc;		     /* index in the program */
 	_Atomic uint32_t plain_live; /* plain threads not at their end; futex */
+	_Atomic int64_t mapped, shown; /* bytes; what the proc slot says */
+	struct mmr_ref refs[256];
 	/* pidfds of other processes, by proc slot: fd + 1 << 32 | slot seq. */
 	_Atomic uint64_t pidfds[MMR_PROC_SLOTS];
 };
@@ -88,18 +103,18 @@ struct mmr_child {
 	struct mmr_thread_slot *slot;
 	struct mmr_proc_slot *proc; /* the process's own slot */
 	uint32_t slot_index;
-	uint32_t thread; /* index in the program, MMR_THREAD_IDLE */
-	uint8_t segv; /* enum mmr_segv */
-	uint8_t plain; /* a plain thread of a plain process */
-	uint8_t counted; /* it no longer holds the round open */
-	uint8_t shared_stats; /* other threads write its statistics too */
-	uint32_t hist_shift; /* of the area */
+	uint32_t thread;       /* index in the program, MMR_THREAD_IDLE */
+	uint8_t segv;	       /* enum mmr_segv */
+	uint8_t plain;	       /* a plain thread of a plain process */
+	uint8_t counted;       /* it no longer holds the round open */
+	uint8_t shared_stats;  /* other threads write its statistics too */
+	uint32_t hist_shift;   /* of the area */
 	_Atomic int32_t fault; /* signal that ended the touch, 0 none */
-	uint64_t round; /* number of this round for the draws */
-	uint64_t serial; /* area->round when it was started */
-	uint64_t iteration; /* of the loops around, for draws: folded from
-			     * the outermost inwards as it * 1000003 + i */
-	uint64_t now; /* ticks at the start of this op */
+	uint64_t round;	       /* number of this round for the draws */
+	uint64_t serial;       /* area->round when it was started */
+	uint64_t iteration;    /* of the loops around, for draws: folded from
+				* the outermost inwards as it * 1000003 + i */
+	uint64_t now;	       /* ticks at the start of this op */
 };
 
 static inline uint64_t mmr_child_now(const struct mmr_child *c)
@@ -127,8 +142,8 @@ static inline bool mmr_child_stopping(const struct mmr_child *c)
  * one of kinds. */
 struct mmr_ref_value mmr_child_ref(struct mmr_child *c, int64_t index,
 				   uint32_t kinds);
-void mmr_child_set_ref(struct mmr_child *c, int index, uint32_t kind,
-		       int64_t a, int64_t b);
+void mmr_child_set_ref(struct mmr_child *c, int index, uint32_t kind, int64_t a,
+		       int64_t b);
 /* A draw for operand lo..hi of this statement, round and iteration, ns. */
 int64_t mmr_child_draw(struct mmr_child *c, const struct mmr_insn *in,
 		       const struct mmr_operand *o);
@@ -157,9 +172,8 @@ int64_t mmr_child_uffd_register(struct mmr_child *c, const struct mmr_insn *in,
  * the argument; 0 bytes counts as 1).  order: index of the ENUM argument,
  * value 0 ascending, 1 pages in a drawn order.  Pages touched; -EFAULT after
  * a SIGSEGV, -EIO after a SIGBUS. */
-int64_t mmr_child_touch(struct mmr_child *c, const struct mmr_insn *in,
-			int map, int off, int len, int step, int order,
-			bool is_write);
+int64_t mmr_child_touch(struct mmr_child *c, const struct mmr_insn *in, int map,
+			int off, int len, int step, int order, bool is_write);
 
 /* child_thread.c.  body: program thread or MMR_THREAD_IDLE. */
 int64_t mmr_child_thread_spawn(struct mmr_child *c, const struct mmr_insn *in,
@@ -196,8 +210,8 @@ int64_t mmr_child_pause(struct mmr_child *c);
 int64_t mmr_child_delay(struct mmr_child *c, const struct mmr_insn *in,
 			int arg);
 /* sync: SYNC operand, skew: TIME operand.  -ETIMEDOUT makes the round void. */
-int64_t mmr_child_sync(struct mmr_child *c, const struct mmr_insn *in,
-		       int sync, int skew);
+int64_t mmr_child_sync(struct mmr_child *c, const struct mmr_insn *in, int sync,
+		       int skew);
 /* A real FUTEX_WAIT without a time limit on a word that is 0 at the start of
  * the round; futex_wake sets it to 1 and wakes, so a wait after a wake gives
  * -EAGAIN, and one that nobody wakes never ends, calm or not. */

@@ -11,10 +11,12 @@
 #include "child_machine.h"
 #include "rng.h"
 
-struct mmr_ref_value mmr_child_ref(struct mmr_child *c, int64_t index,
-				   uint32_t kinds)
+#define MAPPED_STEP (1 << 20)
+
+MMR_HOT struct mmr_ref_value mmr_child_ref(struct mmr_child *c, int64_t index,
+					   uint32_t kinds)
 {
-	struct mmr_ref_value v = { MMR_REF_NONE, 0, 0 };
+	struct mmr_ref_value v = {MMR_REF_NONE, 0, 0};
 	struct mmr_ref *r;
 	uint32_t seq;
 
@@ -34,8 +36,8 @@ struct mmr_ref_value mmr_child_ref(struct mmr_child *c, int64_t index,
 	return v;
 }
 
-void mmr_child_set_ref(struct mmr_child *c, int index, uint32_t kind,
-		       int64_t a, int64_t b)
+MMR_HOT void mmr_child_set_ref(struct mmr_child *c, int index, uint32_t kind,
+			       int64_t a, int64_t b)
 {
 	struct mmr_ref *r;
 	uint32_t seq;
@@ -46,9 +48,9 @@ void mmr_child_set_ref(struct mmr_child *c, int index, uint32_t kind,
 	seq = atomic_load_explicit(&r->seq, memory_order_relaxed);
 	do {
 		seq &= ~1u; /* another writer: wait until it is even */
-	} while (!atomic_compare_exchange_weak_explicit(
-		&r->seq, &seq, seq + 1, memory_order_acquire,
-		memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(&r->seq, &seq, seq + 1,
+							memory_order_acquire,
+							memory_order_relaxed));
 	atomic_thread_fence(memory_order_release);
 	atomic_store_explicit(&r->kind, kind, memory_order_relaxed);
 	atomic_store_explicit(&r->a, a, memory_order_relaxed);
@@ -66,57 +68,54 @@ int64_t mmr_child_draw(struct mmr_child *c, const struct mmr_insn *in,
 		o->lo, o->hi);
 }
 
-static bool part_of(const struct mmr_ref_value *v, const struct mmr_insn *in,
-		    int off, int len, uint64_t *addr, uint64_t *size)
-{
-	uint64_t start = 0, n;
-
-	if (off >= 0)
-		start = (uint64_t)in->arg[off].lo;
-	if (start >= (uint64_t)v->b)
-		return false;
-	n = (uint64_t)v->b - start;
-	if (len >= 0 && in->arg[len].lo > 0 && (uint64_t)in->arg[len].lo < n)
-		n = (uint64_t)in->arg[len].lo;
-	*addr = (uint64_t)v->a + start;
-	*size = n;
-	return true;
-}
-
-bool mmr_child_part(struct mmr_child *c, const struct mmr_insn *in, int map,
-		    int off, int len, uint64_t *addr, uint64_t *size)
+MMR_HOT bool mmr_child_part(struct mmr_child *c, const struct mmr_insn *in,
+			    int map, int off, int len, uint64_t *addr,
+			    uint64_t *size)
 {
 	struct mmr_ref_value v;
+	uint64_t start = 0, n;
 
 	v = mmr_child_ref(c, in->arg[map].lo, MMR_REF_MAPPING);
-	return v.kind && part_of(&v, in, off, len, addr, size);
+	if (!v.kind)
+		return false;
+	if (off >= 0)
+		start = (uint64_t)in->arg[off].lo;
+	if (start >= (uint64_t)v.b)
+		return false;
+	n = (uint64_t)v.b - start;
+	if (len >= 0 && in->arg[len].lo > 0 && (uint64_t)in->arg[len].lo < n)
+		n = (uint64_t)in->arg[len].lo;
+	*addr = (uint64_t)v.a + start;
+	*size = n;
+	return true;
 }
 
 /* The arguments of one call; member: which process of a set. */
 struct call {
 	int64_t a[6];
 	uint64_t word[6]; /* what FROM_POINTER points to */
-	int64_t members; /* of the process set that it names, else 1 */
-	uint64_t size; /* of the mapping's part, for `mapped` */
+	int64_t members;  /* of the process set that it names, else 1 */
+	int map; /* the mapping argument of addr and size, -1 none yet */
+	uint64_t addr, size;
 };
 
 /* A process or pidfd argument.  0, -errno or MMR_SKIPPED. */
 static int64_t process_arg(struct mmr_child *c, const struct mmr_insn *in,
-			   const struct mmr_from_spec *f, int64_t member,
+			   const struct mmr_plan *plan, int i, int64_t member,
 			   struct call *k, int64_t *out)
 {
 	struct mmr_ref_value v;
 
-	v = mmr_child_ref(c, in->arg[f->arg].lo,
+	v = mmr_child_ref(c, in->arg[plan->arg[i]].lo,
 			  MMR_REF_PROCESS | MMR_REF_PIDFD);
-	if (v.kind == MMR_REF_PIDFD && f->from == MMR_FROM_PIDFD) {
+	if (v.kind == MMR_REF_PIDFD && plan->from[i] == MMR_FROM_PIDFD) {
 		*out = v.a;
 		return 0;
 	}
 	if (v.kind != MMR_REF_PROCESS)
 		return MMR_SKIPPED;
 	k->members = v.b;
-	if (f->from == MMR_FROM_PID) {
+	if (plan->from[i] == MMR_FROM_PID) {
 		*out = atomic_load(&c->procs[v.a + member].pid);
 		return 0;
 	}
@@ -124,52 +123,29 @@ static int64_t process_arg(struct mmr_child *c, const struct mmr_insn *in,
 	return *out < 0 ? *out : 0;
 }
 
-static int64_t one_arg(struct mmr_child *c, const struct mmr_insn *in,
-		       const struct mmr_op *op, int i, int64_t member,
+/* What is not a plain value: refs of all kinds. */
+static int64_t ref_arg(struct mmr_child *c, const struct mmr_insn *in,
+		       const struct mmr_plan *plan, int i, int64_t member,
 		       struct call *k)
 {
-	const struct mmr_from_spec *f = &op->call.from[i];
-	const struct mmr_plan *plan = &c->machine->plan[op->id];
-	const struct mmr_operand *o = &in->arg[f->arg];
+	const struct mmr_operand *o = &in->arg[plan->arg[i]];
 	struct mmr_ref_value v;
-	uint64_t addr, size;
 
-	switch (f->from) {
-	case MMR_FROM_CONST:
-		k->a[i] = f->k;
-		return 0;
-	case MMR_FROM_VALUE:
-		k->a[i] = o->lo;
+	switch (plan->from[i]) {
+	case MMR_PLAN_CONST:
+		k->a[i] = mmr_table_op(in->op)->call.from[i].k;
 		return 0;
 	case MMR_FROM_POINTER:
 		k->word[i] = (uint64_t)o->lo;
 		k->a[i] = mmr_sys_ptr(&k->word[i]);
 		return 0;
-	case MMR_FROM_ADDR:
-	case MMR_FROM_LEN:
-		v = mmr_child_ref(c, o->lo, MMR_REF_MAPPING);
-		if (!v.kind ||
-		    !part_of(&v, in, plan->off, plan->len, &addr, &size))
-			return MMR_SKIPPED;
-		k->size = size;
-		k->a[i] = (int64_t)(f->from == MMR_FROM_ADDR ? addr : size);
-		return 0;
-	case MMR_FROM_ARENA:
-		k->a[i] = in->set >> f->arg & 1 ?
-				  (int64_t)MMR_ARENA_BASE + o->lo :
-				  0;
-		return 0;
 	case MMR_FROM_PID:
 	case MMR_FROM_PIDFD:
-		if (o->lo < 0) { /* left out: the process itself */
-			k->a[i] = 0;
+		k->a[i] = 0;
+		if (o->lo < 0) /* left out: the process itself */
 			return 0;
-		}
-		return process_arg(c, in, f, member, k, &k->a[i]);
+		return process_arg(c, in, plan, i, member, k, &k->a[i]);
 	case MMR_FROM_FD:
-		k->a[i] = -1;
-		if (o->lo < 0)
-			return 0;
 		v = mmr_child_ref(c, o->lo,
 				  MMR_REF_FILE | MMR_REF_PIDFD | MMR_REF_UFFD);
 		if (!v.kind)
@@ -181,38 +157,93 @@ static int64_t one_arg(struct mmr_child *c, const struct mmr_insn *in,
 	}
 }
 
-static void count_mapped(struct mmr_child *c, int64_t n)
+/*
+ * One kernel argument.  The common kinds by comparison, not by a jump table:
+ * after each entry to the kernel the CPU mispredicts indirect jumps, and half a
+ * dozen of them is what an mmap would pay.
+ */
+static inline int64_t one_arg(struct mmr_child *c, const struct mmr_insn *in,
+			      const struct mmr_plan *plan, int i,
+			      int64_t member, struct call *k)
 {
-	atomic_fetch_add_explicit(&c->proc->mapped, (uint64_t)n,
-				  memory_order_relaxed);
+	const int from = plan->from[i], arg = plan->arg[i];
+	int64_t value;
+
+	if (from == MMR_FROM_CONST) { /* a small one, see mmr_table_plan() */
+		k->a[i] = arg;
+		return 0;
+	}
+	value = in->arg[arg].lo;
+	if (from == MMR_FROM_VALUE) {
+		k->a[i] = value;
+		return 0;
+	}
+	if (from == MMR_FROM_ADDR || from == MMR_FROM_LEN) {
+		if (k->map != arg &&
+		    !mmr_child_part(c, in, arg, plan->off, plan->len, &k->addr,
+				    &k->size))
+			return MMR_SKIPPED;
+		k->map = arg;
+		k->a[i] = (int64_t)(from == MMR_FROM_ADDR ? k->addr : k->size);
+		return 0;
+	}
+	if (from == MMR_FROM_ARENA) {
+		k->a[i] = in->set >> arg & 1 ? (int64_t)MMR_ARENA_BASE + value
+					     : 0;
+		return 0;
+	}
+	if (from == MMR_FROM_FD && value < 0) {
+		k->a[i] = -1;
+		return 0;
+	}
+	return ref_arg(c, in, plan, i, member, k);
 }
 
-static void made(struct mmr_child *c, const struct mmr_insn *in,
-		 const struct mmr_op *op, int64_t ret)
+/* The proc slot hears of whole megabytes: it is another page. */
+static inline void count_mapped(struct mmr_child *c, int64_t n)
 {
-	const struct mmr_plan *plan = &c->machine->plan[op->id];
+	struct mmr_process *p = c->process;
+	int64_t mapped, shown;
+
+	mapped =
+		atomic_fetch_add_explicit(&p->mapped, n, memory_order_relaxed) +
+		n;
+	shown = atomic_load_explicit(&p->shown, memory_order_relaxed);
+	if (mapped - shown < MAPPED_STEP && shown - mapped < MAPPED_STEP)
+		return;
+	atomic_store_explicit(&p->shown, mapped, memory_order_relaxed);
+	atomic_store_explicit(&c->proc->mapped,
+			      mapped > 0 ? (uint64_t)mapped : 0,
+			      memory_order_relaxed);
+}
+
+static inline void made(struct mmr_child *c, const struct mmr_insn *in,
+			const struct mmr_plan *plan, int64_t ret)
+{
 	int64_t len = 0;
 
-	if (op->makes == MMR_REF_MAPPING) {
+	if (plan->makes == MMR_REF_MAPPING) {
 		if (plan->len >= 0)
 			len = in->arg[plan->len].lo;
 		count_mapped(c, len);
 	}
-	mmr_child_set_ref(c, in->dst, op->makes, ret, len);
+	mmr_child_set_ref(c, in->dst, plan->makes, ret, len);
 }
 
-int64_t mmr_child_call(struct mmr_child *c, const struct mmr_insn *in,
-		       const struct mmr_op *op)
+MMR_HOT int64_t mmr_child_call(struct mmr_child *c, const struct mmr_insn *in,
+			       const struct mmr_op *op)
 {
+	const struct mmr_plan *plan = &c->machine->plan[in->op];
 	int64_t ret, member = 0, first = 0;
 	struct call k;
 	int i;
 
+	(void)op; /* the descriptor stays cold */
 	k.members = 1;
-	k.size = 0;
+	k.map = -1;
 	do {
-		for (i = 0; i < 6 && op->call.from[i].from; i++) {
-			ret = one_arg(c, in, op, i, member, &k);
+		for (i = 0; i < 6 && plan->from[i]; i++) {
+			ret = one_arg(c, in, plan, i, member, &k);
 			if (ret == MMR_SKIPPED)
 				return ret;
 			if (ret < 0)
@@ -220,21 +251,20 @@ int64_t mmr_child_call(struct mmr_child *c, const struct mmr_insn *in,
 		}
 		for (; i < 6; i++)
 			k.a[i] = 0;
-		ret = mmr_sys6(op->call.nr, k.a[0], k.a[1], k.a[2], k.a[3],
-			       k.a[4], k.a[5]);
-		if (ret >= 0 && op->makes)
-			made(c, in, op, ret);
-		if (ret >= 0 && op->id == MMR_OP_munmap)
+		ret = mmr_sys6(plan->nr, k.a[0], k.a[1], k.a[2], k.a[3], k.a[4],
+			       k.a[5]);
+		if (ret >= 0 && plan->makes)
+			made(c, in, plan, ret);
+		if (ret >= 0 && in->op == MMR_OP_munmap)
 			count_mapped(c, -(int64_t)k.size);
-next:
+	next:
 		if (!member || (ret < 0 && first >= 0))
 			first = ret;
 	} while (++member < k.members);
 	return first;
 }
 
-int64_t mmr_child_close(struct mmr_child *c, const struct mmr_insn *in,
-			int arg)
+int64_t mmr_child_close(struct mmr_child *c, const struct mmr_insn *in, int arg)
 {
 	struct mmr_ref_value v;
 
@@ -248,7 +278,7 @@ int64_t mmr_child_close(struct mmr_child *c, const struct mmr_insn *in,
 int64_t mmr_child_userfaultfd(struct mmr_child *c, const struct mmr_insn *in,
 			      int64_t flags)
 {
-	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_api api = {.api = UFFD_API};
 	int64_t fd, ret;
 
 	fd = mmr_sys1(__NR_userfaultfd, flags);
@@ -267,7 +297,7 @@ int64_t mmr_child_uffd_register(struct mmr_child *c, const struct mmr_insn *in,
 				int uffd, int map, int off, int len,
 				uint64_t mode)
 {
-	struct uffdio_register reg = { .mode = mode };
+	struct uffdio_register reg = {.mode = mode};
 	struct mmr_ref_value v;
 	uint64_t addr, size;
 

@@ -50,9 +50,9 @@ static void bury_threads(uint32_t proc)
 		}
 		atomic_store(&t->tid, 0);
 		mmr_sys_futex_wake(&t->tid, INT32_MAX);
-		atomic_store(&t->state, i < MMR_MACHINE_PTR->first_slot ?
-						MMR_THREAD_DONE :
-						MMR_THREAD_FREE);
+		atomic_store(&t->state, i < MMR_MACHINE_PTR->first_slot
+						? MMR_THREAD_DONE
+						: MMR_THREAD_FREE);
 	}
 }
 
@@ -65,8 +65,8 @@ static void bury(uint32_t slot, const union child_info *info, uint64_t now)
 
 	if (atomic_load(&p->status))
 		return;
-	atomic_store(&p->status, info->s.code << 16 |
-					 (info->s.status & 0xffff));
+	atomic_store(&p->status,
+		     info->s.code << 16 | (info->s.status & 0xffff));
 	mmr_proc_dead(p, now);
 	bury_threads(slot);
 	if (info->s.code == CLD_EXITED_CODE ||

@@ -89,8 +89,7 @@ static void spin_until(const struct mmr_child *c, uint64_t t)
 		;
 }
 
-int64_t mmr_child_delay(struct mmr_child *c, const struct mmr_insn *in,
-			int arg)
+int64_t mmr_child_delay(struct mmr_child *c, const struct mmr_insn *in, int arg)
 {
 	int64_t ns = mmr_child_draw(c, in, &in->arg[arg]), left;
 	uint64_t end;
@@ -119,8 +118,7 @@ static void sync_try(uint32_t i)
 	struct mmr_area *a = MMR_AREA_PTR;
 	uint32_t n = atomic_load(&a->syncs[i].arrived);
 
-	if (!n ||
-	    n + atomic_load(&a->syncs[i].left) < mmr_psyncs()[i].parties)
+	if (!n || n + atomic_load(&a->syncs[i].left) < mmr_psyncs()[i].parties)
 		return;
 	if (!atomic_compare_exchange_strong(&a->syncs[i].arrived, &n, 0))
 		return;
@@ -164,8 +162,8 @@ static bool sync_wait(struct mmr_child *c, uint32_t i, uint32_t gen)
 	return true;
 }
 
-int64_t mmr_child_sync(struct mmr_child *c, const struct mmr_insn *in,
-		       int sync, int skew)
+int64_t mmr_child_sync(struct mmr_child *c, const struct mmr_insn *in, int sync,
+		       int skew)
 {
 	uint32_t i = (uint32_t)in->arg[sync].lo, gen;
 	struct mmr_area *a = c->area;

@@ -12,9 +12,9 @@
 
 struct frame {
 	uint32_t loop; /* its LOOP instruction */
-	uint32_t ops; /* slot->ops when the turn began */
+	uint32_t ops;  /* slot->ops when the turn began */
 	uint64_t turn;
-	uint64_t base; /* c->iteration outside */
+	uint64_t base;	   /* c->iteration outside */
 	uint64_t deadline; /* ticks, for= */
 };
 
@@ -47,8 +47,8 @@ static void count_error(struct mmr_child *c, struct mmr_stat *s, int err)
 	for (i = 0; i < MMR_ERRS; i++) {
 		seen = atomic_load_explicit(&s->errs[i].err,
 					    memory_order_relaxed);
-		if (!seen && atomic_compare_exchange_strong(&s->errs[i].err,
-							    &seen, err))
+		if (!seen &&
+		    atomic_compare_exchange_strong(&s->errs[i].err, &seen, err))
 			seen = err;
 		if (seen == err) {
 			add32(c, &s->errs[i].n);
@@ -70,8 +70,8 @@ static void check_accept(struct mmr_child *c, const struct mmr_insn *in,
 		add64(c, &s->unexpected, 1);
 }
 
-void mmr_interp_count(struct mmr_child *c, const struct mmr_insn *in,
-		      int64_t ret, uint64_t end)
+MMR_HOT void mmr_interp_count(struct mmr_child *c, const struct mmr_insn *in,
+			      int64_t ret, uint64_t end)
 {
 	struct mmr_stat *s = &c->stats[in->stat];
 	struct mmr_thread_slot *slot = c->slot;
@@ -83,10 +83,10 @@ void mmr_interp_count(struct mmr_child *c, const struct mmr_insn *in,
 	add64(c, &s->sum, ticks);
 	add32(c, &s->hist[mmr_hist_index(ticks >> c->hist_shift)]);
 	max = atomic_load_explicit(&s->max, memory_order_relaxed);
-	while (ticks > max && !atomic_compare_exchange_weak_explicit(
-				      &s->max, &max, ticks,
-				      memory_order_relaxed,
-				      memory_order_relaxed))
+	while (ticks > max &&
+	       !atomic_compare_exchange_weak_explicit(&s->max, &max, ticks,
+						      memory_order_relaxed,
+						      memory_order_relaxed))
 		;
 	if (ret < 0)
 		count_error(c, s, (int)-ret);
@@ -105,24 +105,22 @@ void mmr_interp_count(struct mmr_child *c, const struct mmr_insn *in,
 
 static inline void progress(struct mmr_thread_slot *slot)
 {
-	atomic_store_explicit(&slot->progress,
-			      atomic_load_explicit(&slot->progress,
-						   memory_order_relaxed) +
-				      1,
-			      memory_order_relaxed);
+	atomic_store_explicit(
+		&slot->progress,
+		atomic_load_explicit(&slot->progress, memory_order_relaxed) + 1,
+		memory_order_relaxed);
 }
 
-static void run_op(struct mmr_child *c, const struct mmr_insn *in,
-		   const struct mmr_op *op)
+static inline void run_op(struct mmr_child *c, const struct mmr_insn *in)
 {
+	const struct mmr_plan *plan = &c->machine->plan[in->op];
 	struct mmr_thread_slot *slot = c->slot;
 	uint64_t end;
 	int64_t ret;
 
 	atomic_store_explicit(&slot->start, c->now, memory_order_relaxed);
-	atomic_store_explicit(&slot->stmt, in->stat + 1u,
-			      memory_order_release);
-	ret = op->run ? op->run(c, in) : mmr_child_call(c, in, op);
+	atomic_store_explicit(&slot->stmt, in->stat + 1u, memory_order_release);
+	ret = plan->run ? plan->run(c, in) : mmr_child_call(c, in, NULL);
 	if (ret != MMR_SKIPPED) {
 		end = mmr_child_now(c);
 		mmr_interp_count(c, in, ret, end);
@@ -180,8 +178,8 @@ static void loop_begin(struct mmr_child *c, const struct mmr_insn *in,
 
 static void loop_next(struct mmr_child *c, struct frame *f)
 {
-	uint32_t ops = atomic_load_explicit(&c->slot->ops,
-					    memory_order_relaxed);
+	uint32_t ops =
+		atomic_load_explicit(&c->slot->ops, memory_order_relaxed);
 
 	f->turn++;
 	c->iteration = f->base * 1000003 + f->turn;
@@ -196,7 +194,7 @@ static void loop_next(struct mmr_child *c, struct frame *f)
 	f->ops = ops;
 }
 
-void mmr_interp_run(struct mmr_child *c)
+MMR_HOT void mmr_interp_run(struct mmr_child *c)
 {
 	const struct mmr_pthread *t = &mmr_pthreads()[c->thread];
 	const struct mmr_insn *insns = mmr_insns() + t->first;
@@ -210,7 +208,7 @@ void mmr_interp_run(struct mmr_child *c)
 	while (pc < t->ninsn) {
 		in = &insns[pc];
 		if (in->op < MMR_OP_LIMIT) {
-			run_op(c, in, mmr_table_op(in->op));
+			run_op(c, in);
 			pc++;
 			continue;
 		}

@@ -6,7 +6,7 @@
  * Permanent memory lies at fixed low addresses, apart from where the kernel
  * puts mappings of its own choice: a stale munmap of a case never hits it.
  * The area is shared; everything else is private and copied by fork.  It ends
- * where the area begins, which saves a gap: see merge_image().
+ * where the area begins, which saves a gap: see child_image.h.
  */
 #ifndef MMR_OPS_CHILD_MACHINE_H
 #define MMR_OPS_CHILD_MACHINE_H
@@ -15,15 +15,17 @@
 
 #define MMR_CHILD_SIZE (0x100000UL + MMR_STACK_STRIDE * MMR_THREAD_SLOTS)
 #define MMR_CHILD_BASE (MMR_AREA_ADDR - MMR_CHILD_SIZE)
-#define MMR_MACHINE_ADDR MMR_CHILD_BASE
-#define MMR_SUPER_ADDR (MMR_CHILD_BASE + 0x8000)
-#define MMR_PROCESS_ADDR (MMR_CHILD_BASE + 0x10000)
-/* One piece a thread slot: the context, the alternate signal stack above it,
- * then the stack.  Aligned to its size, so that a signal handler finds the
- * context from its own stack pointer. */
+#define MMR_SUPER_ADDR MMR_CHILD_BASE
+/* The plans, then the process's refs, in one page. */
+#define MMR_PROCESS_ADDR (MMR_CHILD_BASE + 0x10800)
+#define MMR_MACHINE_ADDR (MMR_PROCESS_ADDR - sizeof(struct mmr_machine))
+/* One piece a thread slot: the alternate signal stack, the stack, and on top
+ * the context, in one page with the start of the stack.  Aligned to its size,
+ * so that a signal handler finds the context from its own stack pointer. */
 #define MMR_STACKS_ADDR (MMR_CHILD_BASE + 0x100000)
 #define MMR_STACK_STRIDE 0x10000UL
-#define MMR_ALTSTACK_END 0x8000UL
+#define MMR_ALTSTACK_SIZE 0x8000UL
+#define MMR_CONTEXT_SIZE 256UL
 
 #define MMR_AT(addr, type) ((type *)(uintptr_t)(addr))
 #define MMR_AREA_PTR MMR_AT(MMR_AREA_ADDR, struct mmr_area)
@@ -31,6 +33,9 @@
 #define MMR_PROCESS_PTR MMR_AT(MMR_PROCESS_ADDR, struct mmr_process)
 #define MMR_SUPER_PTR MMR_AT(MMR_SUPER_ADDR, struct mmr_super)
 #define MMR_PART(off, type) MMR_AT(MMR_AREA_ADDR + (off), type)
+
+/* What an operation runs through lies together. */
+#define MMR_HOT __attribute__((section(".text.hot.mmr")))
 
 #define MMR_EXPLAINED_QUIET 1u /* bit 0 of `explained` */
 #define MMR_EXPLAINED_EXIT (1u << 31)
@@ -41,10 +46,10 @@
 /* Of the supervisor alone; the signal handler counts SIGCHLD here. */
 struct mmr_super {
 	_Atomic uint32_t sigchld;
-	uint32_t seen; /* sigchld when it last looked for the dead */
-	uint64_t scanned; /* ticks then */
-	uint64_t begin; /* ticks at the start of the first round */
-	uint64_t end_seen; /* ticks when it first saw MMR_CTL_END */
+	uint32_t seen;	       /* sigchld when it last looked for the dead */
+	uint64_t scanned;      /* ticks then */
+	uint64_t begin;	       /* ticks at the start of the first round */
+	uint64_t end_seen;     /* ticks when it first saw MMR_CTL_END */
 	uint32_t failed_forks; /* in a row */
 };
 
@@ -98,7 +103,8 @@ int64_t mmr_proc_claim(uint32_t proc, uint32_t n, int32_t owner);
 void mmr_proc_exit_begin(struct mmr_proc_slot *p, uint64_t now, int64_t pid);
 /* Takes back a slot whose fork failed. */
 void mmr_proc_unclaim(uint32_t slot);
-/* Counts (delta 1) or uncounts (~0) the plain threads of a process as spawned. */
+/* Counts (delta 1) or uncounts (~0) the plain threads of a process as spawned.
+ */
 void mmr_proc_count_threads(uint32_t proc, uint32_t delta);
 /* Marks slot p dead; whoever comes first counts it. */
 void mmr_proc_dead(struct mmr_proc_slot *p, uint64_t now);

@@ -16,6 +16,7 @@
 #include <linux/wait.h>
 
 #include "case.h"
+#include "child_image.h"
 #include "child_machine.h"
 
 #define CLONE_NEWUSER_FLAG 0x10000000
@@ -24,7 +25,6 @@
 #define SIG_KILL 9
 #define SEEK_END_VALUE 2
 #define PROT_RW 3
-#define PROT_RX 5
 #define MAP_SHARED_FIXED 0x11
 #define MAP_PRIVATE_FIXED (0x12 | 0x20 | 0x4000) /* anonymous, no reserve */
 #define MADV_NOHUGEPAGE_VALUE 15
@@ -32,7 +32,6 @@
 #define RLIMIT_NOFILE_VALUE 7
 #define EXIT_OWN_FAULT 3
 
-extern const char __executable_start[], _end[]; /* by the linker */
 _Noreturn void mmr_main_start(const uint64_t *stack);
 
 #if defined(__x86_64__)
@@ -110,8 +109,8 @@ static void map_area(void)
 	size = mmr_sys3(__NR_lseek, MMR_AREA_FD, 0, SEEK_END_VALUE);
 	if (size < (int64_t)sizeof(struct mmr_area))
 		mmr_sys_exit_group(EXIT_OWN_FAULT);
-	at = mmr_sys6(__NR_mmap, MMR_AREA_ADDR, size, PROT_RW,
-		      MAP_SHARED_FIXED, MMR_AREA_FD, 0);
+	at = mmr_sys6(__NR_mmap, MMR_AREA_ADDR, size, PROT_RW, MAP_SHARED_FIXED,
+		      MMR_AREA_FD, 0);
 	if (at < 0 || MMR_AREA_PTR->magic != MMR_AREA_MAGIC ||
 	    MMR_AREA_PTR->size > (uint64_t)size)
 		mmr_sys_exit_group(EXIT_OWN_FAULT);
@@ -132,21 +131,6 @@ static void map_own(void)
 	/* A huge page here would be zeroed, and copied, by every fork. */
 	mmr_sys3(__NR_madvise, MMR_CHILD_BASE, MMR_CHILD_SIZE,
 		 MADV_NOHUGEPAGE_VALUE);
-}
-
-/*
- * One mapping for the whole executable.  A kernel with maple trees keeps up to
- * 16 mappings and gaps in one node; at that border every mmap and munmap of a
- * case would split and join nodes, which costs a microsecond and is not what
- * other programs see.
- */
-static void merge_image(void)
-{
-	uint64_t start = (uint64_t)(uintptr_t)__executable_start;
-	uint64_t end = ((uint64_t)(uintptr_t)_end + 4095) & ~4095ULL;
-
-	mmr_sys3(__NR_mprotect, (int64_t)start, (int64_t)(end - start),
-		 PROT_RX);
 }
 
 /* Which CPU thread t of the program goes to, -1 none.  One that another is
@@ -208,7 +192,7 @@ static void plan_machine(void)
 	const struct mmr_pproc *pp;
 	uint32_t i;
 
-	for (i = 0; i < MMR_OP_LIMIT; i++)
+	for (i = 0; i < MMR_PLANS; i++)
 		if (mmr_table_op(i))
 			mmr_table_plan(&m->plan[i], mmr_table_op(i));
 	for (i = 0; i < p->ninsns; i++)
@@ -234,9 +218,8 @@ static void plan_machine(void)
 static void drop_caps(uint32_t lo, uint32_t hi)
 {
 	struct __user_cap_header_struct head = {
-		.version = _LINUX_CAPABILITY_VERSION_3
-	};
-	struct __user_cap_data_struct data[2] = { 0 };
+		.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {0};
 	uint32_t i;
 
 	if (!lo && !hi)
@@ -259,7 +242,7 @@ static void set_limits(void)
 {
 	struct {
 		uint64_t soft, hard;
-	} lim = { 0, 0 };
+	} lim = {0, 0};
 
 	/* No core files of crashes that a case provokes. */
 	mmr_sys4(__NR_prlimit64, 0, RLIMIT_CORE_VALUE, mmr_sys_ptr(&lim), 0);
@@ -276,7 +259,7 @@ static void set_limits(void)
 static void use_cpus(void)
 {
 	const struct mmr_program *p = &MMR_AREA_PTR->program;
-	uint64_t mask[16] = { 0 };
+	uint64_t mask[16] = {0};
 	uint32_t i;
 
 	if (p->ncpus >= 64)
@@ -317,7 +300,7 @@ static _Noreturn void supervise(int32_t holder, bool no_namespace)
 /* Waits for the supervisor and ends as it did. */
 static _Noreturn void hold(int64_t supervisor)
 {
-	int32_t info[32] = { 0 };
+	int32_t info[32] = {0};
 	uint32_t state;
 	int64_t ret;
 
@@ -339,7 +322,6 @@ static void die_with(int64_t engine)
 		mmr_sys_exit_group(EXIT_OWN_FAULT);
 }
 
-extern const char __executable_start[], _end[]; /* by the linker */
 _Noreturn void mmr_main_start(const uint64_t *stack)
 {
 	const char *arg = stack[0] > 1 ? (const char *)stack[2] : "";
@@ -351,7 +333,7 @@ _Noreturn void mmr_main_start(const uint64_t *stack)
 	die_with(engine);
 	map_area();
 	map_own();
-	merge_image();
+	mmr_image_merge(stack);
 	/* The first to go when memory runs out. */
 	mmr_procfs_write("/proc/self/oom_score_adj", "1000");
 	self = (int32_t)mmr_sys0(__NR_getpid);

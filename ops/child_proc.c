@@ -23,8 +23,8 @@
 /* CPU clock of a process (kernel: CPUCLOCK_SCHED of its thread group). */
 static int64_t cpu_time(int64_t pid)
 {
-	return mmr_sys_clock(pid ? (int)((~(uint32_t)pid << 3) | 2) :
-				   CLOCK_PROCESS_OWN);
+	return mmr_sys_clock(pid ? (int)((~(uint32_t)pid << 3) | 2)
+				 : CLOCK_PROCESS_OWN);
 }
 
 /* pid 0: the caller's own process. */
@@ -94,8 +94,7 @@ void mmr_proc_unclaim(uint32_t slot)
 	struct mmr_proc_slot *p = &mmr_proc_slots()[slot];
 
 	if (p->proc != MMR_PROC_IDLE)
-		atomic_fetch_sub(&MMR_AREA_PTR->proc_count[p->proc].spawned,
-				 1);
+		atomic_fetch_sub(&MMR_AREA_PTR->proc_count[p->proc].spawned, 1);
 	atomic_store(&p->state, MMR_PROC_FREE);
 }
 
@@ -236,7 +235,7 @@ static int64_t wait_dead(struct mmr_child *c, uint32_t slot)
 	struct {
 		int32_t fd;
 		int16_t events, revents;
-	} poll = { -1, POLL_IN, 0 };
+	} poll = {-1, POLL_IN, 0};
 	struct mmr_timespec ts;
 	struct mmr_proc_slot *p = &c->procs[slot];
 	bool first = true;

@@ -39,12 +39,11 @@ static void reset_round(void)
 			left += pp->copies * mmr_thread_plain(i);
 		for (j = pp->first; j < pp->first + pp->nthreads; j++) {
 			atomic_store(&a->thread_count[j].done, 0);
-			atomic_store(&a->thread_count[j].spawned,
-				     pp->is_template ||
-						     mmr_pthreads()[j]
-							     .is_template ?
-					     0 :
-					     pp->copies);
+			atomic_store(
+				&a->thread_count[j].spawned,
+				pp->is_template || mmr_pthreads()[j].is_template
+					? 0
+					: pp->copies);
 		}
 	}
 	atomic_store(&a->plain_left, left);
@@ -82,8 +81,8 @@ int64_t mmr_super_fork(uint32_t proc, uint32_t copy, uint32_t slot)
 
 	p->copy = (uint16_t)copy;
 	if (proc != MMR_PROC_IDLE) {
-		leader = mmr_thread_slot((uint32_t)mmr_thread_first(proc),
-					 copy);
+		leader =
+			mmr_thread_slot((uint32_t)mmr_thread_first(proc), copy);
 		if (leader < 0)
 			return leader;
 		s = &mmr_thread_slots()[leader];
@@ -261,8 +260,8 @@ static bool budget_over(void)
 {
 	const struct mmr_program *p = &MMR_AREA_PTR->program;
 
-	return p->budget_ns && mmr_now() - MMR_SUPER_PTR->begin >=
-				       mmr_ticks(p->budget_ns);
+	return p->budget_ns &&
+	       mmr_now() - MMR_SUPER_PTR->begin >= mmr_ticks(p->budget_ns);
 }
 
 /* END cuts the round short, after a moment. */
@@ -315,8 +314,8 @@ static bool kept_busy(void)
 		if (state == MMR_THREAD_FREE || atomic_load(&p->status) ||
 		    mmr_proc_is_spawned(p))
 			continue;
-		if (i < MMR_MACHINE_PTR->first_slot ? state != MMR_THREAD_DONE :
-						      atomic_load(&t[i].tid))
+		if (i < MMR_MACHINE_PTR->first_slot ? state != MMR_THREAD_DONE
+						    : atomic_load(&t[i].tid))
 			return true;
 	}
 	return false;

@@ -23,8 +23,7 @@ int64_t mmr_thread_raw_clone(uint64_t flags, uint64_t stack, void *ptid,
 			     void *ctid, void (*fn)(struct mmr_child *),
 			     struct mmr_child *arg);
 /* Calls fn(arg) on another stack, for good. */
-_Noreturn void mmr_thread_switch(uint64_t stack,
-				 void (*fn)(struct mmr_child *),
+_Noreturn void mmr_thread_switch(uint64_t stack, void (*fn)(struct mmr_child *),
 				 struct mmr_child *arg);
 
 #if defined(__x86_64__)
@@ -99,6 +98,14 @@ static uint64_t piece(uint32_t slot)
 	return MMR_STACKS_ADDR + slot * MMR_STACK_STRIDE;
 }
 
+/* And there the context lies. */
+static uint64_t stack_top(uint32_t slot)
+{
+	_Static_assert(sizeof(struct mmr_child) <= MMR_CONTEXT_SIZE,
+		       "the context is larger than its place");
+	return piece(slot) + MMR_STACK_STRIDE - MMR_CONTEXT_SIZE;
+}
+
 int64_t mmr_thread_claim(void)
 {
 	struct mmr_thread_slot *slots = mmr_thread_slots(), *s;
@@ -114,9 +121,9 @@ int64_t mmr_thread_claim(void)
 						    MMR_THREAD_STARTING))
 			continue;
 		used = atomic_load(&MMR_AREA_PTR->thread_slots);
-		while (used <= i && !atomic_compare_exchange_weak(
-					    &MMR_AREA_PTR->thread_slots, &used,
-					    i + 1))
+		while (used <= i &&
+		       !atomic_compare_exchange_weak(
+			       &MMR_AREA_PTR->thread_slots, &used, i + 1))
 			;
 		return i;
 	}
@@ -135,7 +142,7 @@ static void begin_round(struct mmr_child *c)
 struct mmr_child *mmr_thread_prepare(uint32_t slot, uint32_t thread,
 				     uint32_t proc, uint32_t parent)
 {
-	struct mmr_child *c = MMR_AT(piece(slot), struct mmr_child);
+	struct mmr_child *c = MMR_AT(stack_top(slot), struct mmr_child);
 	struct mmr_thread_slot *s = &mmr_thread_slots()[slot];
 	const struct mmr_pproc *pp;
 
@@ -182,7 +189,7 @@ static void place(struct mmr_child *c)
 {
 	const struct mmr_program *p = c->program;
 	int cpu = c->machine->cpu[c->thread];
-	uint64_t mask[16] = { 0 };
+	uint64_t mask[16] = {0};
 	uint32_t i;
 
 	if (cpu >= 0) {
@@ -215,10 +222,8 @@ static void set_up(struct mmr_child *c)
 		uint64_t sp;
 		int32_t flags;
 		uint64_t size;
-	} alt = { 0, 0, 0 };
+	} alt = {piece(c->slot_index), 0, MMR_ALTSTACK_SIZE};
 
-	alt.sp = ((uint64_t)(uintptr_t)c + sizeof(*c) + 63) & ~63ULL;
-	alt.size = piece(c->slot_index) + MMR_ALTSTACK_END - alt.sp;
 	mmr_sys2(__NR_sigaltstack, mmr_sys_ptr(&alt), 0);
 	place(c);
 	publish(c);
@@ -277,8 +282,7 @@ int64_t mmr_thread_clone(struct mmr_child *ctx)
 {
 	struct mmr_thread_slot *s = ctx->slot;
 
-	return mmr_thread_raw_clone(CLONE_FLAGS,
-				    (uint64_t)(uintptr_t)ctx + MMR_STACK_STRIDE,
+	return mmr_thread_raw_clone(CLONE_FLAGS, (uint64_t)(uintptr_t)ctx,
 				    &s->tid, &s->tid, thread_main, ctx);
 }
 
@@ -403,8 +407,7 @@ _Noreturn void mmr_thread_process(uint32_t slot, int64_t leader)
 	c = mmr_thread_prepare((uint32_t)leader,
 			       (uint32_t)mmr_thread_first(p->proc), slot,
 			       parent);
-	mmr_thread_switch(piece((uint32_t)leader) + MMR_STACK_STRIDE,
-			  leader_main, c);
+	mmr_thread_switch(stack_top((uint32_t)leader), leader_main, c);
 }
 
 int64_t mmr_child_thread_spawn(struct mmr_child *c, const struct mmr_insn *in,

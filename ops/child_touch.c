@@ -29,7 +29,7 @@ extern const char mmr_touch_begin[], mmr_touch_exit[];
 void mmr_touch_restorer(void);
 
 #if defined(__x86_64__)
-__asm__(".text\n"
+__asm__(".section .text.hot.mmr, \"ax\"\n"
 	".balign 64\n"
 	".globl mmr_touch_begin, mmr_touch_exit\n"
 	".globl mmr_touch_write, mmr_touch_read, mmr_touch_restorer\n"
@@ -59,6 +59,7 @@ __asm__(".text\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
 	"	.size mmr_touch_read, . - mmr_touch_read\n"
+	".text\n"
 	"	.balign 16\n"
 	"	nop\n" /* unwinders look one byte before a signal frame */
 	"mmr_touch_restorer:\n"
@@ -68,7 +69,7 @@ __asm__(".text\n"
 #define RESTORER mmr_sys_ptr((const void *)(uintptr_t)mmr_touch_restorer)
 #define FRAME_PC(uc) ((uc)->uc_mcontext.rip)
 #else
-__asm__(".text\n"
+__asm__(".section .text.hot.mmr, \"ax\"\n"
 	".balign 64\n"
 	".globl mmr_touch_begin, mmr_touch_exit\n"
 	".globl mmr_touch_write, mmr_touch_read\n"
@@ -95,7 +96,8 @@ __asm__(".text\n"
 	"	mov	x0, x1\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
-	"	.size mmr_touch_read, . - mmr_touch_read\n");
+	"	.size mmr_touch_read, . - mmr_touch_read\n"
+	".text\n");
 #define RESTORER 0 /* the kernel's own, in the vdso */
 #define FRAME_PC(uc) ((uc)->uc_mcontext.pc)
 #endif
@@ -117,7 +119,7 @@ struct fault_info {
 void mmr_sigaction(int sig, void (*handler)(int, void *, void *),
 		   uint64_t flags)
 {
-	struct kernel_sigaction sa = { .handler = handler, .flags = flags };
+	struct kernel_sigaction sa = {.handler = handler, .flags = flags};
 
 	if (RESTORER) {
 		sa.restorer = RESTORER;
@@ -146,9 +148,9 @@ static void on_fault(int sig, void *info_arg, void *context)
 	uint64_t base, pc = FRAME_PC(uc);
 
 	base = (uint64_t)__builtin_frame_address(0) & ~(MMR_STACK_STRIDE - 1);
-	if (base >= MMR_STACKS_ADDR &&
-	    base < MMR_CHILD_BASE + MMR_CHILD_SIZE)
-		c = MMR_AT(base, struct mmr_child);
+	if (base >= MMR_STACKS_ADDR && base < MMR_CHILD_BASE + MMR_CHILD_SIZE)
+		c = MMR_AT(base + MMR_STACK_STRIDE - MMR_CONTEXT_SIZE,
+			   struct mmr_child);
 	if (!c || info->code <= 0 || pc < (uint64_t)mmr_touch_begin ||
 	    pc >= (uint64_t)mmr_touch_exit) {
 		die(c, sig, info->code);
@@ -185,7 +187,7 @@ struct touch {
 };
 
 /* Touches p..end within page borders; false when it faulted or has to end. */
-static bool touch_range(struct touch *t, uint64_t p, uint64_t end)
+MMR_HOT static bool touch_range(struct touch *t, uint64_t p, uint64_t end)
 {
 	struct mmr_thread_slot *s = t->c->slot;
 	uint64_t stop, n, left, progress;
@@ -201,8 +203,8 @@ static bool touch_range(struct touch *t, uint64_t p, uint64_t end)
 		else
 			n = (stop - p + t->step - 1) / t->step;
 		atomic_store_explicit(&s->address, p, memory_order_relaxed);
-		left = t->is_write ? mmr_touch_write(p, n, t->step) :
-				     mmr_touch_read(p, n, t->step);
+		left = t->is_write ? mmr_touch_write(p, n, t->step)
+				   : mmr_touch_read(p, n, t->step);
 		if (left)
 			return false;
 		t->pages++;
@@ -244,14 +246,14 @@ static void touch_random(struct touch *t, uint64_t addr, uint64_t end,
 	}
 }
 
-int64_t mmr_child_touch(struct mmr_child *c, const struct mmr_insn *in,
-			int map, int off, int len, int step, int order,
-			bool is_write)
+MMR_HOT int64_t mmr_child_touch(struct mmr_child *c, const struct mmr_insn *in,
+				int map, int off, int len, int step, int order,
+				bool is_write)
 {
-	struct touch t = { .c = c,
-			   .page = c->program->page_size,
-			   .step = (uint64_t)in->arg[step].lo,
-			   .is_write = is_write };
+	struct touch t = {.c = c,
+			  .page = c->program->page_size,
+			  .step = (uint64_t)in->arg[step].lo,
+			  .is_write = is_write};
 	_Atomic uint64_t *pages = &c->stats[in->stat].pages;
 	uint64_t addr, size;
 

@@ -44,7 +44,7 @@ enum mmr_emit_used {
 	MMR_USED_IDLE_PROC = 1 << 24,	  /* proc_idle() */
 	MMR_USED_PAUSE = 1 << 25,	  /* pause() */
 	MMR_USED_EXIT = 1 << 26,	  /* _exit() */
-	MMR_USED_UNUSED = 1 << 27,	  /* a spawned process without a ref */
+	MMR_USED_UNUSED = 1 << 26,	  /* a spawned process without a ref */
 };
 
 #define MMR_EMIT_HEADERS 24

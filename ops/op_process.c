@@ -139,7 +139,6 @@ static void emit_exit_group(struct mmr_emit *e, const struct mmr_stmt *s)
 {
 	char status[32];
 
-	e->used |= MMR_USED_EXIT;
 	mmr_emit_arg(e, s, 0, status, sizeof(status));
 	mmr_emit_line(e, "me->in = \"_exit(%s)\";", status);
 	mmr_emit_line(e, "_exit(%s);", status);

@@ -108,7 +108,7 @@ struct mmr_timespec {
 /* ns of a clock, or -errno. */
 static inline int64_t mmr_sys_clock(int clock)
 {
-	struct mmr_timespec ts = { 0, 0 };
+	struct mmr_timespec ts = {0, 0};
 	int64_t ret;
 
 	ret = mmr_sys2(__NR_clock_gettime, clock, mmr_sys_ptr(&ts));
@@ -125,7 +125,7 @@ static inline uint64_t mmr_sys_clock_raw(void)
 static inline int64_t mmr_sys_futex_wait(const volatile void *word,
 					 uint32_t val, int64_t ns)
 {
-	struct mmr_timespec ts = { 0, ns }; /* ns < 0: no end; below 1 s */
+	struct mmr_timespec ts = {0, ns}; /* ns < 0: no end; below 1 s */
 
 	return mmr_sys6(__NR_futex, mmr_sys_ptr(word), 0, val,
 			ns < 0 ? 0 : mmr_sys_ptr(&ts), 0, 0);
@@ -143,7 +143,7 @@ static inline void mmr_sys_yield(void)
 
 static inline void mmr_sys_nanosleep(int64_t ns) /* below 1 s */
 {
-	struct mmr_timespec ts = { 0, ns };
+	struct mmr_timespec ts = {0, ns};
 
 	mmr_sys2(__NR_nanosleep, mmr_sys_ptr(&ts), 0);
 }

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # mmrace-child is freestanding: over the objects (not the executable, where nm
-# -u prints nothing) only names that another of its objects defines, and the
-# four that a compiler may call by itself.  Red when an op calls libc.
+# -u prints nothing) only names that another of its objects defines, the four
+# that a compiler may call by itself, and two that the linker defines.  Red
+# when an op calls libc.
 
 . "$(dirname "$0")/lib.sh"
 
 ALLOW='^(memcpy|memset|memmove|memcmp)$'
+LINKER='^(__executable_start|_end)$'
 
 # foreign OBJECT...: undefined names that none of the objects defines.
 foreign() {
@@ -36,7 +38,7 @@ if [ -z "$objects" ]; then
 	t_done
 fi
 # shellcheck disable=SC2086 # a list of files
-foreign $objects | grep -Ev "$ALLOW" >"$WORK/foreign"
+foreign $objects | grep -Ev "$ALLOW|$LINKER" >"$WORK/foreign"
 [ ! -s "$WORK/foreign" ]
 t_result $? 'mmrace-child calls nothing but itself'
 t_note 'foreign names:' "$WORK/foreign"

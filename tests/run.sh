@@ -62,7 +62,8 @@ run_one() {
 			grep -v '# SKIP' | head -n 60 | sed 's/^/     /'
 		echo "     all of it: $log"
 	fi
-	grep -E '^(not )?ok .*# SKIP' "$log" | sed -e 's/^[^-]*- */     skip: /'
+	grep -E '^(not )?ok .*# SKIP' "$log" |
+		sed -E -e 's/^(not )?ok [0-9]+ (- )?/     skip: /'
 }
 
 run_units() {

@@ -84,11 +84,14 @@ rule_headers() {
 	done
 }
 
-# Tabs and 80 columns; a string of the program may be longer.
+rule_blanks() {
+	awk -v f="$1" '/[ \t]$/ { print f ":" NR ": blank at the end" }' "$1"
+}
+
+# 80 columns; a string of the program may be longer.
 rule_columns() {
 	expand -t 8 "$1" | awk -v f="$1" '
-	length($0) > 80 && !/"/ { print f ":" NR ": " length($0) " columns" }
-	/[ \t]$/ { print f ":" NR ": blank at the end" }'
+	length($0) > 80 && !/"/ { print f ":" NR ": " length($0) " columns" }'
 }
 
 # Which case comes next depends on the seed alone.
@@ -128,14 +131,14 @@ mkdir -p "$WORK/ops"
 printf 'static inline uint64_t f(void) { return 0; }\n' >"$WORK/ops/x.h"
 catches 'a header that needs another' rule_headers "$WORK/ops/x.h"
 printf 'int x; \n' >"$S"
-catches 'a blank at the end' rule_columns "$S"
+catches 'a blank at the end' rule_blanks "$S"
 printf '%085d\n' 0 >"$S"
 catches '85 columns' rule_columns "$S"
 printf '\tsrand(time(NULL));\n' >"$S"
 catches 'rand and the clock' rule_random "$S"
 
 for rule in spdx rooms file_length function_length local_paths headers \
-	columns random; do
+	columns blanks random; do
 	: >"$WORK/$rule"
 done
 files >"$WORK/files"
@@ -148,6 +151,7 @@ while read -r f; do
 		rule_file_length "$f" >>"$WORK/file_length"
 		rule_function_length "$f" >>"$WORK/function_length"
 		rule_columns "$f" >>"$WORK/columns"
+		rule_blanks "$f" >>"$WORK/blanks"
 		;;
 	esac
 	case $f in
@@ -162,11 +166,11 @@ passes 'every file names its license' "$WORK/spdx"
 passes 'ops <- triage <- fuzz' "$WORK/rooms"
 passes 'no path of one machine' "$WORK/local_paths"
 passes 'each header compiles alone' "$WORK/headers"
-passes 'columns' "$WORK/columns"
+passes 'no blanks at the end of a line' "$WORK/blanks"
 passes 'fuzz: no rand(), no clock' "$WORK/random"
 
 # Soft: said, not failed.
-for rule in file_length function_length; do
+for rule in file_length function_length columns; do
 	if [ -s "$WORK/$rule" ]; then
 		t_note "soft limit ($rule):" "$WORK/$rule"
 	fi

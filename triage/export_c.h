@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The parts of the C exporter, for each other only:
- *   export_c.c     the order of the file, its head, threads and processes
+ *   export_c.c     the order of the file, what is reached, the refs
+ *   export_head.c  the comment on top, headers, constants
  *   export_body.c  statements, loops, threads, processes
  *   export_safe.c  whether an access may meet no memory
  *   export_help.c  the helpers that the statements call
@@ -58,6 +59,8 @@ bool mmr_export_is_skipped(struct mmr_export *x, const struct mmr_stmt *s);
 int mmr_export_bodies(struct mmr_export *x);
 /* The lines that start a process's threads, at the current indentation. */
 void mmr_export_proc_body(struct mmr_export *x, const struct mmr_proc *p);
+/* export_head.c: comment, headers, constants. */
+void mmr_export_head(struct mmr_export *x);
 /* export_safe.c: sets x->may_miss and x->e.own_stacks. */
 void mmr_export_find_misses(struct mmr_export *x);
 /* Bytes of the largest mappings of the case, added up; 0 when small. */

@@ -18,8 +18,8 @@
 #define MAX_CHUNK 16
 #define FINAL_RUNS 10
 
-static void log_step(struct mmr_min *m, const char *what, uint64_t runs,
-		     uint64_t hits, const char *decision)
+void mmr_min_log(struct mmr_min *m, const char *what, uint64_t runs,
+		 uint64_t hits, const char *decision)
 {
 	int stmts = mmr_case_count(m->best);
 
@@ -34,7 +34,7 @@ static void log_step(struct mmr_min *m, const char *what, uint64_t runs,
 	fflush(m->opts->log);
 }
 
-static int save_best(const struct mmr_min *m)
+int mmr_min_save(const struct mmr_min *m)
 {
 	char *text;
 	int rc;
@@ -74,6 +74,19 @@ static uint64_t *seen_slot(struct mmr_min *m, uint64_t h)
 	return &m->seen[h % MMR_MIN_SEEN];
 }
 
+int mmr_min_reject(struct mmr_min *m, const struct mmr_case *c)
+{
+	char *text = mmr_case_print(c);
+	uint64_t h;
+
+	if (!text)
+		return -ENOMEM;
+	h = hash_text(text);
+	*seen_slot(m, h) = h;
+	free(text);
+	return 0;
+}
+
 int mmr_min_try(struct mmr_min *m, struct mmr_case *cand,
 		enum mmr_min_care care, const char *what)
 {
@@ -98,22 +111,23 @@ int mmr_min_try(struct mmr_min *m, struct mmr_case *cand,
 	m->step++;
 	rc = mmr_min_test(m, cand, care, &runs, &hits);
 	if (rc < 0) {
-		log_step(m, what, runs, hits,
-			 rc == -ETIME ? "budget over" : "stopped");
+		mmr_min_log(m, what, runs, hits,
+			    rc == -ETIME ? "budget over" : "stopped");
 		mmr_case_free(cand);
 		return rc;
 	}
 	if (!rc) {
 		*slot = h;
 		mmr_case_free(cand);
-		log_step(m, what, runs, hits, "needed");
+		mmr_min_log(m, what, runs, hits, "needed");
 		return 0;
 	}
-	mmr_case_free(m->best);
-	m->best = cand;
+	rc = mmr_min_advance(m, cand);
+	if (rc)
+		return rc;
 	m->accepted++;
-	log_step(m, what, runs, hits, "accepted");
-	rc = save_best(m);
+	mmr_min_log(m, what, runs, hits, "accepted");
+	rc = mmr_min_save(m);
 	return rc ? rc : 1;
 }
 
@@ -146,6 +160,26 @@ static int reduce_numbers(struct mmr_min *m)
 	if (!rc)
 		rc = mmr_min_pass_rounds(m);
 	return rc;
+}
+
+/* Everything, until nothing more goes and the rate has stayed. */
+static int reduce(struct mmr_min *m)
+{
+	int rc;
+
+	do {
+		rc = reduce_structure(m);
+		if (!rc)
+			rc = mmr_min_check_rate(m);
+	} while (!rc);
+	if (rc < 0)
+		return rc;
+	do {
+		rc = reduce_numbers(m);
+		if (!rc)
+			rc = mmr_min_check_rate(m);
+	} while (!rc);
+	return rc < 0 ? rc : 0;
 }
 
 /* A need that only an op had which is gone now. */
@@ -207,8 +241,8 @@ static int fails_empty(struct mmr_min *m, const struct mmr_case *c)
 	if (!mmr_case_check(empty, &diag)) {
 		rc = mmr_min_test(m, empty, MMR_MIN_PLAIN, &runs, &hits);
 		if (rc >= 0)
-			log_step(m, "the empty case", runs, hits,
-				 rc ? "fails too" : "does not fail");
+			mmr_min_log(m, "the empty case", runs, hits,
+				    rc ? "fails too" : "does not fail");
 	}
 out:
 	mmr_case_free(empty);
@@ -235,8 +269,8 @@ static int verify(struct mmr_min *m)
 		res->final_hits += (uint64_t)rc;
 	}
 	m->step++;
-	log_step(m, "fresh runs of the result", res->final_runs,
-		 res->final_hits, "done");
+	mmr_min_log(m, "fresh runs of the result", res->final_runs,
+		    res->final_hits, "done");
 	return 0;
 }
 
@@ -248,8 +282,8 @@ static int minimise(struct mmr_min *m, const struct mmr_case *c)
 	rc = mmr_min_reference(m, c);
 	if (rc || !res->reproduced)
 		return rc;
-	log_step(m, "the case as given", res->ref_runs, res->ref_hits,
-		 m->signature);
+	mmr_min_log(m, "the case as given", res->ref_runs, res->ref_hits,
+		    m->signature);
 	rc = fails_empty(m, c);
 	if (rc > 0) {
 		res->reproduced = 0;
@@ -261,11 +295,9 @@ static int minimise(struct mmr_min *m, const struct mmr_case *c)
 		return 0;
 	}
 	if (!rc)
-		rc = save_best(m);
+		rc = mmr_min_save(m);
 	if (!rc)
-		rc = reduce_structure(m);
-	if (!rc)
-		rc = reduce_numbers(m);
+		rc = reduce(m);
 	/* Out of time, or interrupted: what there is, is the result. */
 	if (rc && rc != -ETIME && rc != -EINTR)
 		return rc;
@@ -277,7 +309,7 @@ static int minimise(struct mmr_min *m, const struct mmr_case *c)
 		return rc;
 	m->best->seen_hits = (int64_t)res->final_hits;
 	m->best->seen_runs = (int64_t)res->final_runs;
-	return save_best(m);
+	return mmr_min_save(m);
 }
 
 int mmr_minimise(const struct mmr_case *c, const struct mmr_min_opts *opts,
@@ -303,6 +335,8 @@ int mmr_minimise(const struct mmr_case *c, const struct mmr_min_opts *opts,
 			 rc == -EINTR ? "interrupted" : "the budget is over");
 		rc = 0;
 	}
+	mmr_min_forget(m);
+	free(m->past);
 	if (!rc && res->reproduced && m->best) {
 		res->stmts_after = mmr_case_count(m->best);
 		res->best = m->best;

@@ -271,6 +271,8 @@ int64_t mmr_watch_stuck(const struct mmr_detect *d, int slot)
 		cpu -= mmr_watch_budget(d, slot);
 		if (cpu < 0)
 			cpu = 0;
+	} else {
+		cpu = (int64_t)((double)cpu / d->limits.scale);
 	}
 	return w->acc.asleep + cpu;
 }

@@ -17,7 +17,7 @@ seed=corpus/seeds/s1-base.case
 
 echo "kernel $(uname -r), $(nproc) CPUs, load $(cut -d ' ' -f 1-3 /proc/loadavg)"
 if [ -x "$BUILD/bench/s1" ]; then
-	"$BUILD/bench/s1" "$seed" "$BUILD/mmrace-child" "$PAIRS" || rc=1
+	"$BUILD/bench/s1" "$BUILD/mmrace-child" "$BUILD/bench/s1_hand" || rc=1
 fi
 "$BUILD/bench/monitor" "$seed" "$BUILD/mmrace-child" "$PAIRS" || rc=1
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What interpreting costs: map/write/unmap cycles of the S1 loop, as a case in
- * mmrace-child against a loop written by hand, in alternation, on one CPU.
+ * mmrace-child against a loop written by hand (s1_hand.c), in alternation, on
+ * one CPU.
  *
- *   s1 MMRACE-CHILD [TURNS]
+ *   s1 MMRACE-CHILD S1_HAND [TURNS]
  *
  * Prints one line a variant; exit 1 when a target is missed by more than the
  * noise of the machine can explain (5 %).  CPU time of the whole process from
@@ -19,7 +20,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../../ops/child.h"
@@ -39,18 +39,18 @@ struct variant {
 	const char *name, *flags, *write;
 	int map_flags;
 	long pages, step; /* step 0: a page */
-	int has_target; /* else for information only */
+	int has_target;	  /* else for information only */
 };
 
 static const struct variant variants[] = {
-	{ "one page, each byte, shared", "shared", "write m0",
-	  MAP_SHARED | MAP_ANONYMOUS, 1, 1, 1 },
-	{ "one page, each byte, private", "private", "write m0",
-	  MAP_PRIVATE | MAP_ANONYMOUS, 1, 1, 0 },
-	{ "two pages, a byte a page, shared", "shared", "write m0 step=1p",
-	  MAP_SHARED | MAP_ANONYMOUS, 2, 0, 1 },
-	{ "two pages, a byte a page, private", "private", "write m0 step=1p",
-	  MAP_PRIVATE | MAP_ANONYMOUS, 2, 0, 0 },
+	{"one page, each byte, shared", "shared", "write m0",
+	 MAP_SHARED | MAP_ANONYMOUS, 1, 1, 1},
+	{"one page, each byte, private", "private", "write m0",
+	 MAP_PRIVATE | MAP_ANONYMOUS, 1, 1, 1},
+	{"two pages, a byte a page, shared", "shared", "write m0 step=1p",
+	 MAP_SHARED | MAP_ANONYMOUS, 2, 0, 1},
+	{"two pages, a byte a page, private", "private", "write m0 step=1p",
+	 MAP_PRIVATE | MAP_ANONYMOUS, 2, 0, 0},
 };
 
 static void fail(const char *what)
@@ -75,8 +75,8 @@ static int the_cpu(void)
 /* ns a cycle, in mmrace-child. */
 static double interpreted(const struct variant *v, const char *child, int cpu)
 {
-	struct mmr_compile_opts opts = { .seed = 1, .ncpus = 1 };
-	char text[512], pid[16], *argv[] = { NULL, pid, NULL };
+	struct mmr_compile_opts opts = {.seed = 1, .ncpus = 1};
+	char text[512], pid[16], *argv[] = {NULL, pid, NULL};
 	posix_spawn_file_actions_t fa;
 	struct mmr_area *area;
 	struct mmr_stat *stat;
@@ -104,8 +104,8 @@ static double interpreted(const struct variant *v, const char *child, int cpu)
 	if (posix_spawn(&p, child, &fa, NULL, argv, environ))
 		fail("cannot start mmrace-child");
 	if (waitpid(p, &status, 0) != p || status)
-		fail(area->fail_text[0] ? area->fail_text :
-					  "mmrace-child failed");
+		fail(area->fail_text[0] ? area->fail_text
+					: "mmrace-child failed");
 	stat = MMR_AREA_AT(area, area->stats_off, struct mmr_stat);
 	for (i = 1; i < 4; i++)
 		if (stat[i].count != CYCLES)
@@ -120,51 +120,42 @@ static double interpreted(const struct variant *v, const char *child, int cpu)
 	return ns / CYCLES;
 }
 
-static void loop(const struct variant *v)
+/* The same by hand, in a process that looks the same. */
+static double by_hand(const struct variant *v, const char *hand, int cpu)
 {
-	long page = sysconf(_SC_PAGESIZE), len = v->pages * page, k;
-	long step = v->step ? v->step : page;
-	volatile char *m;
-	int i;
-
-	for (i = 0; i < CYCLES; i++) {
-		m = mmap((void *)HINT, (size_t)len, PROT_READ | PROT_WRITE,
-			 v->map_flags, -1, 0);
-		if (m == MAP_FAILED)
-			_exit(3);
-		for (k = 0; k < len; k += step)
-			m[k] = (char)k;
-		munmap((void *)(uintptr_t)m, (size_t)len);
-	}
-}
-
-/* The same by hand, in a process of its own as well. */
-static double by_hand(const struct variant *v, int cpu)
-{
-	double *ns = mmap(NULL, sizeof(*ns), PROT_READ | PROT_WRITE,
-			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct timespec ts;
-	cpu_set_t set;
-	double result;
+	long page = sysconf(_SC_PAGESIZE), step = v->step ? v->step : page;
+	char args[6][24], *argv[] = {args[0], args[0], args[1], args[2],
+				     args[3], args[4], args[5], NULL};
+	int fd = memfd_create("s1", MFD_CLOEXEC), high;
+	posix_spawn_file_actions_t fa;
+	uint64_t *ns;
 	pid_t p;
 	int status;
+	double result;
 
+	high = fcntl(fd, F_DUPFD_CLOEXEC, 64);
+	if (high < 0 || ftruncate(fd, page))
+		fail(strerror(errno));
+	ns = mmap(NULL, (size_t)page, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		  0);
 	if (ns == MAP_FAILED)
 		fail(strerror(errno));
-	p = fork();
-	if (p == 0) {
-		CPU_ZERO(&set);
-		CPU_SET(cpu, &set);
-		sched_setaffinity(0, sizeof(set), &set);
-		loop(v);
-		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-		*ns = (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
-		_exit(0);
-	}
-	if (p < 0 || waitpid(p, &status, 0) != p || status)
+	snprintf(args[0], sizeof(args[0]), "%d", cpu);
+	snprintf(args[1], sizeof(args[1]), "%d", CYCLES);
+	snprintf(args[2], sizeof(args[2]), "%ld", v->pages * page / 4096);
+	snprintf(args[3], sizeof(args[3]), "%ld", step);
+	snprintf(args[4], sizeof(args[4]), "%d", v->map_flags);
+	snprintf(args[5], sizeof(args[5]), "%lu", HINT);
+	posix_spawn_file_actions_init(&fa);
+	posix_spawn_file_actions_adddup2(&fa, high, MMR_AREA_FD);
+	if (posix_spawn(&p, hand, &fa, NULL, argv, environ) ||
+	    waitpid(p, &status, 0) != p || status)
 		fail("the loop by hand failed");
-	result = *ns / CYCLES;
-	munmap(ns, sizeof(*ns));
+	posix_spawn_file_actions_destroy(&fa);
+	result = (double)*ns / CYCLES;
+	munmap(ns, (size_t)page);
+	close(high);
+	close(fd);
 	return result;
 }
 
@@ -177,13 +168,13 @@ static int by_value(const void *a, const void *b)
 
 int main(int argc, char **argv)
 {
-	int turns = argc > 2 ? atoi(argv[2]) : TURNS, cpu = the_cpu(), bad = 0;
+	int turns = argc > 3 ? atoi(argv[3]) : TURNS, cpu = the_cpu(), bad = 0;
 	double *ours, *hand, ratio;
 	const struct variant *v;
 	int i;
 
-	if (argc < 2 || turns < 1) {
-		fprintf(stderr, "usage: s1 MMRACE-CHILD [TURNS]\n");
+	if (argc < 3 || turns < 1) {
+		fprintf(stderr, "usage: s1 MMRACE-CHILD S1_HAND [TURNS]\n");
 		return 2;
 	}
 	ours = calloc((size_t)turns, sizeof(*ours));
@@ -192,7 +183,7 @@ int main(int argc, char **argv)
 		fail("no memory");
 	for (v = variants; v < variants + 4; v++) {
 		for (i = 0; i < turns; i++) {
-			hand[i] = by_hand(v, cpu);
+			hand[i] = by_hand(v, argv[2], cpu);
 			ours[i] = interpreted(v, argv[1], cpu);
 		}
 		qsort(ours, (size_t)turns, sizeof(*ours), by_value);
@@ -202,8 +193,8 @@ int main(int argc, char **argv)
 		       "cycles: %.0f ns against %.0f ns; best %.0f against "
 		       "%.0f)\n",
 		       ratio, v->has_target ? " target 0.97" : "", v->name,
-		       turns, CYCLES, ours[turns / 2], hand[turns / 2],
-		       ours[0], hand[0]);
+		       turns, CYCLES, ours[turns / 2], hand[turns / 2], ours[0],
+		       hand[0]);
 		if (v->has_target && ratio < TARGET - NOISE)
 			bad = 1;
 	}

@@ -6,7 +6,8 @@
  * Red when: a draw depends on anything but the seed (golden, repeat), two
  * draws stand in one expression (golden, by the other compiler), an argument
  * is set that the printer leaves out (identity), a profile names what no
- * descriptor knows (words), a wait loses its signal (ends).
+ * descriptor knows (words), a wait loses its signal (ends), a profile or a
+ * verb no longer makes what a founding report needs (reach).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -192,10 +193,20 @@ static bool signalled(const struct mmr_case *c, const char *latch)
 	return false;
 }
 
+/* Of a mapping that only reserves: no more than half of what the case asks
+ * the machine for. */
+static bool roomy(const struct mmr_case *c, int64_t bytes)
+{
+	for (int i = 0; i < c->nneeds; i++)
+		if (c->needs[i].kind == MMR_NEED_MEMORY)
+			return bytes <= 512 << 20 && bytes * 2 <= c->needs[i].n;
+	return false;
+}
+
 static void ends(uint64_t seed, const char *profile)
 {
 	struct mmr_case *c = mmr_gen(seed, mmr_profile_find(profile));
-	int64_t bytes = 0;
+	int64_t bytes = 0, len;
 	int n;
 
 	assert_non_null(c);
@@ -216,9 +227,13 @@ static void ends(uint64_t seed, const char *profile)
 		assert_int_not_equal(s->op->id, MMR_OP_ptrace_seize);
 		if (s->op->id == MMR_OP_wait)
 			assert_true(signalled(c, s->args[0].name));
-		if (s->op->id == MMR_OP_mmap)
-			bytes += mmr_shadow_bytes(s->args[0].lo,
-						  s->args[0].unit);
+		if (s->op->id != MMR_OP_mmap)
+			continue;
+		len = mmr_shadow_bytes(s->args[0].lo, s->args[0].unit);
+		if (s->ref && !strcmp(s->ref, "big"))
+			assert_true(roomy(c, len));
+		else
+			bytes += len;
 	}
 	/* All that it maps at once, were nothing ever unmapped. */
 	assert_true(bytes <= 256 << 20);
@@ -229,6 +244,42 @@ static void test_ends(void **state)
 {
 	(void)state;
 	each_seed(ends);
+}
+
+/* What the founding reports are made of comes up within a short soak. */
+static void test_reach(void **state)
+{
+	static const struct {
+		const char *profile, *text;
+		int least; /* of 400 seeds */
+	} all[] = {
+		{"hugetlb", "set     nr_hugepages=0 nr_overcommit", 60},
+		{"hugetlb", "big = mmap len=", 15},
+		{"hugetlb", "needs   hugepages>=", 200},
+		{"migrate", "prot=rx flags=private", 150},
+		{"migrate", "from=n0 to=n1", 100},
+		{"migrate", "from=n1 to=n0", 100},
+		{"migrate", "needs   nodes>=2", 100},
+		{"mixed", "set     nr_hugepages=0", 2},
+		{"mixed", "prot=rx flags=private", 8},
+		{"mixed", "from=n0 to=n1", 4},
+		{"mixed", "process_mrelease", 20},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		int n = 0;
+
+		for (uint64_t seed = 0; seed < 400; seed++) {
+			char *text = text_of(seed, all[i].profile);
+
+			n += strstr(text, all[i].text) != NULL;
+			free(text);
+		}
+		if (n < all[i].least)
+			fail_msg("%s: %d of 400 seeds have '%s'",
+				 all[i].profile, n, all[i].text);
+	}
 }
 
 static bool knows(const struct mmr_op *op, int arg, const char *word)
@@ -348,6 +399,7 @@ int main(void)
 		cmocka_unit_test(test_different),
 		cmocka_unit_test(test_validity),
 		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_reach),
 		cmocka_unit_test(test_mutate),
 		cmocka_unit_test(test_golden),
 	};
