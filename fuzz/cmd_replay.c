@@ -135,7 +135,12 @@ static void print_text(const struct mmr_case *c,
 	if (r->voids)
 		printf("; %llu runs were void as a whole",
 		       (unsigned long long)r->voids);
-	printf(", %llu operations in %s\n", (unsigned long long)last->ops,
+	printf("; %s%llu operations in %s\n",
+	       r->runs + r->voids < 2		   ? ""
+	       : mmr_verdict_is_hit(last->verdict) ? "in the run of the first "
+						     "hit "
+						   : "in the last run ",
+	       (unsigned long long)last->ops,
 	       mmr_measure_time(buf, sizeof(buf), (double)last->wall_ns));
 	print_rate(r);
 	if (last->quarantined)

@@ -299,7 +299,11 @@ int mmr_guest_exec(struct mmr_guest *g, const char *path, int64_t limit,
 	if (!err) {
 		s = json_string_value(json_object_get(ans, "output"));
 		snprintf(output, n, "%s", s ? s : "");
-		err = (int)json_integer_value(json_object_get(ans, "exit"));
+		/* Else the agent could not run it, and output is empty. */
+		err = json_object_get(ans, "exit")
+			      ? (int)json_integer_value(
+					json_object_get(ans, "exit"))
+			      : -EIO;
 	}
 	json_decref(ans);
 	m->dirty = true;
