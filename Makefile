@@ -223,6 +223,18 @@ check-long: ## what takes long: 10,000 seeds, 10 minutes under load
 	@$(MAKE) --no-print-directory check-build
 	@$(TEST_ENV) MMR_LONG=1 tests/run.sh cli long
 
+.PHONY: lab check-lab
+LAB_KERNEL := build/lab/bzImage-6.1
+lab: $(LAB_KERNEL) ## guest kernel with planted faults (20 minutes, root)
+
+$(LAB_KERNEL):
+	tests/lab/build-kernel.sh
+
+check-lab: ## find the planted faults blind, follow each up (tests/lab)
+	@$(MAKE) --no-print-directory check-build
+	@$(MAKE) --no-print-directory guest
+	@$(TEST_ENV) tests/lab/check-lab.sh $(FAULTS)
+
 .PHONY: check-asan check-tsan
 SAN_ENV := MMR_SLACK_MS=4000 ASAN_OPTIONS=detect_stack_use_after_return=1 \
 	UBSAN_OPTIONS=print_stacktrace=1 \

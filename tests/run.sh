@@ -90,10 +90,11 @@ for set in "${@:-all}"; do
 	all)
 		run_units
 		run_scripts 300 tests/*.t tests/cli/*.t
+		run_scripts 900 tests/export/*.t
 		;;
 	unit) run_units ;;
 	style) run_scripts 300 tests/*.t ;;
-	cli) run_scripts 1200 tests/cli/*.t ;;
+	cli) run_scripts 1200 tests/cli/*.t tests/export/*.t ;;
 	root) run_scripts 300 tests/cli/root-*.t ;;
 	san)
 		run_units

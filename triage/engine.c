@@ -44,6 +44,7 @@ static int find_child(const char *child, char *text, size_t n)
 	if (child) {
 		snprintf(engine.child, sizeof(engine.child), "%s", child);
 	} else {
+		/* Beside mmrace as built, in libexec as installed. */
 		len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 		self[len > 0 ? len : 0] = 0;
 		slash = strrchr(self, '/');
@@ -51,11 +52,16 @@ static int find_child(const char *child, char *text, size_t n)
 			*slash = 0;
 		snprintf(engine.child, sizeof(engine.child), "%s/mmrace-child",
 			 self);
+		if (access(engine.child, X_OK))
+			snprintf(engine.child, sizeof(engine.child),
+				 "%s/../libexec/mmrace/mmrace-child", self);
 	}
 	if (!access(engine.child, X_OK))
 		return 0;
-	snprintf(text, n, "%s: %s; it is built beside mmrace", engine.child,
-		 strerror(errno));
+	snprintf(text, n,
+		 "%s: %s; mmrace-child is built beside mmrace and installed "
+		 "in libexec/mmrace (or give --child PATH)",
+		 engine.child, strerror(errno));
 	return -errno;
 }
 

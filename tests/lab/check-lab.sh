@@ -9,12 +9,12 @@
 # goes to build/lab/lab.md, all logs below build/lab/check.
 #
 # Environment: TRIES (1), LIMIT (20m), OFF_LIMIT (LIMIT), RUNS of replay (20),
-# MIN_BUDGET (5m), CPUS of the guest (4), PROFILES (what to use in place of
+# MIN_BUDGET (10m), CPUS of the guest (4), PROFILES (what to use in place of
 # the fault's own and mixed), KERNEL (build/lab/bzImage-6.1).
 . "$(dirname "$0")/../lib.sh"
 
 TRIES=${TRIES:-1} LIMIT=${LIMIT:-20m} OFF_LIMIT=${OFF_LIMIT:-${LIMIT:-20m}}
-RUNS=${RUNS:-20} MIN_BUDGET=${MIN_BUDGET:-5m} CPUS=${CPUS:-4}
+RUNS=${RUNS:-20} MIN_BUDGET=${MIN_BUDGET:-10m} CPUS=${CPUS:-4}
 PROFILES=${PROFILES:-}
 KERNEL=${KERNEL:-$TOP/build/lab/bzImage-6.1}
 LAB=$TOP/build/lab
@@ -78,15 +78,18 @@ wants() {
 	sed -n 's/^needs .*hugepages>=\([0-9]*\).*/hugepages=\1/p' "$1"
 }
 
-# exported DIR CASE: "ON / OFF", exit codes in a fresh guest each.  A rare
-# fault wants more than the few rounds that a soak gives a case.
+# with_rounds CASE ROUNDS BUDGET: the same with other rounds.  What fails
+# rarely wants more of them than the few that a soak gives a case.
+with_rounds() {
+	sed -n '/^process/q;/^rounds/!p' "$1"
+	echo "rounds $2 budget=$3"
+	sed -n '/^process/,$p' "$1"
+}
+
+# exported DIR CASE: "ON / OFF", exit codes in a fresh guest each.
 exported() {
 	local words on off
-	{
-		sed -n '/^process/q;/^rounds/!p' "$2"
-		echo "rounds $EXPORT_ROUNDS budget=${EXPORT_SECONDS}s"
-		sed -n '/^process/,$p' "$2"
-	} >"$1/export.case"
+	with_rounds "$2" $EXPORT_ROUNDS ${EXPORT_SECONDS}s >"$1/export.case"
 	if ! "$MMRACE" export "$1/export.case" --to c -o "$1/repro.c" \
 		>"$1/export.log" 2>&1 ||
 		! $CC -O2 -s -static -pthread -o "$1/repro" "$1/repro.c" \
@@ -119,7 +122,11 @@ follow_up() {
 	lo=$(round "$(json "$dir/replay.json" rate.lo95)")
 	hi=$(round "$(json "$dir/replay.json" rate.hi95)")
 	rate="$hits/$runs ($lo..$hi)"
-	guest min "$found/case.case" --guest-args "$args" \
+	cp "$found/case.case" "$dir/min.in"
+	if [ "$hits" != '?' ] && [ $((hits * 2)) -lt "$runs" ]; then
+		with_rounds "$found/case.case" 100 10s >"$dir/min.in"
+	fi
+	guest min "$dir/min.in" --guest-args "$args" \
 		--budget "$MIN_BUDGET" -o "$small" --json \
 		>"$dir/min.json" 2>"$dir/min.log"
 	before=$(json "$dir/min.json" statements_before)
