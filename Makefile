@@ -122,6 +122,20 @@ guest: build ## static programs for --guest, and QEMU
 	@mkdir -p $(B)/guest-x86_64
 	@cp build/guest/mmrace build/guest/mmrace-child $(B)/guest-x86_64/
 
+ARM_ROOT := build/arm64/root
+ARM_INC := $(ARM_ROOT)/usr/include
+.PHONY: guest-arm64
+guest-arm64: build ## the same for arm64 guests (cross compiler, QEMU)
+	@tests/deps.sh guest-arm64
+	$(Q)tests/lab/arm64-sysroot.sh build/arm64
+	$(Q)$(MAKE) --no-print-directory VARIANT=guest-arm \
+		CC=$(GUEST_ARM_CC) LIBS='$(GUEST_LIBS)' \
+		CFLAGS='-O2 -g -isystem $(ARM_INC) -isystem $(ARM_INC)/aarch64-linux-gnu' \
+		LDFLAGS='-static -L$(ARM_ROOT)/usr/lib/aarch64-linux-gnu' \
+		build/guest-arm/mmrace build/guest-arm/mmrace-child
+	@mkdir -p $(B)/guest-aarch64
+	@cp build/guest-arm/mmrace build/guest-arm/mmrace-child $(B)/guest-aarch64/
+
 # Profiles are text that anyone can read; the generator has them built in.
 $(B)/profiles.inc: fuzz/profiles
 	@mkdir -p $(@D)

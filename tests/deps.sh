@@ -124,6 +124,15 @@ guest)
 	# shellcheck disable=SC2086
 	provide guest $missing
 	;;
+guest-arm64)
+	missing=
+	need gcc-aarch64-linux-gnu have_cmd aarch64-linux-gnu-gcc
+	[ -e /usr/aarch64-linux-gnu/lib/libc.a ] ||
+		missing="$missing libc6-dev-arm64-cross"
+	need qemu-system-arm have_cmd qemu-system-aarch64
+	# shellcheck disable=SC2086
+	provide guest-arm64 $missing
+	;;
 format)
 	missing=
 	need clang-format have_cmd clang-format
@@ -137,7 +146,7 @@ tidy)
 	provide tidy $missing
 	;;
 *)
-	echo 'usage: deps.sh build|check|fuzz|guest|format|tidy' >&2
+	echo 'usage: deps.sh build|check|fuzz|guest|guest-arm64|format|tidy' >&2
 	exit 2
 	;;
 esac

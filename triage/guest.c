@@ -8,11 +8,13 @@
 #include "guest_member.h"
 #include "guest_wire.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +24,9 @@
 #define SEC 1000000000LL
 /* Wide: an emulated guest on a loaded machine. */
 #define BOOT_LIMIT (120 * SEC)
-/* A /dev/kvm that is there may not work. */
-#define KVM_BOOT_LIMIT (8 * SEC)
+/* A /dev/kvm that is there may not work: a kernel under it that prints nothing
+ * for that long does not run. */
+#define KVM_SILENCE (3 * SEC)
 
 static void tools_dir(const struct mmr_guest_opts *o, char *dir, size_t n)
 {
@@ -92,6 +95,22 @@ int mmr_guest_wait_ready(struct mmr_guest *g, struct mmr_guest_member *m,
 	return 0;
 }
 
+/* Whether the kernel says anything at all within the limit. */
+static bool speaks(struct mmr_guest_member *m, int64_t limit)
+{
+	int64_t end = mmr_wire_now() + limit;
+	bool yes = false;
+
+	while (!yes && mmr_wire_now() < end) {
+		char *con = mmr_qemu_console(&m->conf, &m->qemu, 100);
+
+		yes = con && *con;
+		free(con);
+		usleep(20000);
+	}
+	return yes;
+}
+
 /* Boots the first member and saves its state for all. */
 static int boot(struct mmr_guest *g, char *text, size_t n)
 {
@@ -110,10 +129,10 @@ static int boot(struct mmr_guest *g, char *text, size_t n)
 		      !access("/dev/kvm", R_OK | W_OK);
 	for (;;) {
 		err = mmr_qemu_start(&m->conf, false, &m->qemu, text, n);
+		if (!err && m->conf.kvm && !speaks(m, KVM_SILENCE))
+			err = -ETIMEDOUT;
 		if (!err)
-			err = mmr_guest_wait_ready(
-				g, m, m->conf.kvm ? KVM_BOOT_LIMIT : BOOT_LIMIT,
-				text, n);
+			err = mmr_guest_wait_ready(g, m, BOOT_LIMIT, text, n);
 		if (!err || !m->conf.kvm)
 			break;
 		/* The device is there and the guest does not run under it
@@ -141,13 +160,52 @@ static int boot(struct mmr_guest *g, char *text, size_t n)
 	return 0;
 }
 
+static void remove_all(const char *dir, int depth)
+{
+	struct dirent *e;
+	char path[600];
+	DIR *d = opendir(dir);
+
+	while (d && (e = readdir(d))) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
+		if (unlink(path) && depth)
+			remove_all(path, depth - 1);
+	}
+	if (d)
+		closedir(d);
+	rmdir(dir);
+}
+
+/* What runners left that were killed; their QEMU died with them. */
+static void sweep(const char *tmp)
+{
+	char path[600];
+	struct dirent *e;
+	DIR *d = opendir(tmp);
+	int pid;
+
+	while (d && (e = readdir(d))) {
+		if (sscanf(e->d_name, "mmrace-guest-%d-", &pid) != 1 ||
+		    !kill(pid, 0) || errno != ESRCH)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", tmp, e->d_name);
+		remove_all(path, 1);
+	}
+	if (d)
+		closedir(d);
+}
+
 /* A folder for all, one for each member below it. */
 static int make_dirs(struct mmr_guest *g, char *text, size_t n)
 {
 	const char *tmp = getenv("TMPDIR");
 
-	snprintf(g->dir, sizeof(g->dir), "%.200s/mmrace-guest-XXXXXX",
-		 tmp ? tmp : "/tmp");
+	tmp = tmp ? tmp : "/tmp";
+	sweep(tmp);
+	snprintf(g->dir, sizeof(g->dir), "%.200s/mmrace-guest-%d-XXXXXX", tmp,
+		 (int)getpid());
 	if (!mkdtemp(g->dir)) {
 		int err = -errno;
 
@@ -240,40 +298,16 @@ int mmr_guest_open(const struct mmr_guest_opts *o, struct mmr_guest **out,
 	return 0;
 }
 
-static void remove_in(const char *dir, const char *const *names, int n)
-{
-	char path[600];
-
-	for (int i = 0; i < n; i++) {
-		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
-		unlink(path);
-	}
-	rmdir(dir);
-}
-
 void mmr_guest_close(struct mmr_guest *g)
 {
-	static const char *const own[] = {"line", "qmp", "qemu.log"};
-	static const char *const shared[] = {"state", "initrd"};
-	char path[600];
-
 	if (!g)
 		return;
 	for (int i = 0; i < g->n; i++) {
-		struct mmr_guest_member *m = &g->m[i];
-
-		mmr_qemu_end(&m->qemu);
-		for (int k = 0; m->conf.dir[0] && k <= m->qemu.serial; k++) {
-			snprintf(path, sizeof(path), "%s/console.%d",
-				 m->conf.dir, k);
-			unlink(path);
-		}
-		if (m->conf.dir[0])
-			remove_in(m->conf.dir, own, 3);
-		pthread_mutex_destroy(&m->lock);
+		mmr_qemu_end(&g->m[i].qemu);
+		pthread_mutex_destroy(&g->m[i].lock);
 	}
 	if (g->dir[0])
-		remove_in(g->dir, shared, 2);
+		remove_all(g->dir, 1);
 	pthread_mutex_destroy(&g->lock);
 	free(g->m);
 	free(g);

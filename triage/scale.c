@@ -12,9 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TRIES 7 /* the best one counts: load only slows down */
-#define SPINS 200000
-#define CALLS 2000
+/* The best try counts, as load only slows down; each is short, so that some
+ * run undisturbed also where a hypervisor takes the CPU away all the time. */
+#define TRIES 100
+#define SPINS 20000
+#define CALLS 200
 #define SPIN_REF_NS (1.5 * SPINS)
 #define CALL_REF_NS (250.0 * CALLS)
 #define ORDINARY 4.0 /* up to that many times slower is ordinary */

@@ -9,8 +9,9 @@
 # goes to build/lab/lab.md, all logs below build/lab/check.
 #
 # Environment: TRIES (1), LIMIT (20m), OFF_LIMIT (LIMIT), RUNS of replay (20),
-# MIN_BUDGET (10m), CPUS of the guest (4), PROFILES (what to use in place of
-# the fault's own and mixed), KERNEL (build/lab/bzImage-6.1).
+# MIN_BUDGET (10m), EXPORT_SECONDS (60) of the exported program, CPUS of the
+# guest (4), PROFILES (what to use in place of the fault's own and mixed),
+# KERNEL (build/lab/bzImage-6.1).
 . "$(dirname "$0")/../lib.sh"
 
 TRIES=${TRIES:-1} LIMIT=${LIMIT:-20m} OFF_LIMIT=${OFF_LIMIT:-${LIMIT:-20m}}
@@ -19,7 +20,7 @@ PROFILES=${PROFILES:-}
 KERNEL=${KERNEL:-$TOP/build/lab/bzImage-6.1}
 LAB=$TOP/build/lab
 TABLE=$LAB/lab.md
-EXPORT_ROUNDS=20000 EXPORT_SECONDS=60
+EXPORT_ROUNDS=20000 EXPORT_SECONDS=${EXPORT_SECONDS:-60}
 OFF=mmrace_bug=0
 
 # What is planted, what profile is about it, what has to be found.  b_ms and
@@ -61,14 +62,21 @@ row() {
 }
 
 # The stack of the culprit: asleep it is in stacks.txt (kernel, user), on a
-# CPU it is what perf sampled.
+# CPU it is what perf sampled.  Prints yes, no, or that it is there, but as
+# that of another thread.
 right_stack() {
-	{
+	if {
 		awk 'BEGIN { RS = ""; FS = "\n" } $1 ~ /culprit/ || $2 ~ /culprit/' \
 			"$1/stacks.txt"
 		json "$1/evidence.json" perf.cpu_profile
 		json "$1/evidence.json" perf.chains
-	} 2>/dev/null | grep -Eq "$stack"
+	} 2>/dev/null | grep -Eq "$stack"; then
+		echo yes
+	elif grep -Eq "$stack" "$1/stacks.txt"; then
+		echo 'another thread'
+	else
+		echo no
+	fi
 }
 
 # The settings and pools that an exported program wants of its machine, as
@@ -89,7 +97,7 @@ with_rounds() {
 # exported DIR CASE: "ON / OFF", exit codes in a fresh guest each.
 exported() {
 	local words on off
-	with_rounds "$2" $EXPORT_ROUNDS ${EXPORT_SECONDS}s >"$1/export.case"
+	with_rounds "$2" $EXPORT_ROUNDS "${EXPORT_SECONDS}s" >"$1/export.case"
 	if ! "$MMRACE" export "$1/export.case" --to c -o "$1/repro.c" \
 		>"$1/export.log" 2>&1 ||
 		! $CC -O2 -s -static -pthread -o "$1/repro" "$1/repro.c" \
@@ -110,10 +118,11 @@ exported() {
 # A finding by its folder: all that can be made of it, as a row of the table.
 follow_up() {
 	local dir=$1 found=$2 head=$3 got rate lo hi runs hits before after \
-		small=$1/min.case good_verdict=no good_stack=no codes
+		small=$1/min.case good_verdict=no good_stack codes \
+		other
 	got=$(json "$found/verdict.json" verdict)
 	[ "$got" = "$verdict" ] && good_verdict=yes
-	right_stack "$found" && good_stack=yes
+	good_stack=$(right_stack "$found")
 	guest replay "$found/case.case" --guest-args "$args" --runs "$RUNS" \
 		--out "$dir/replay" --quiet --json \
 		>"$dir/replay.json" 2>"$dir/replay.log"
@@ -122,6 +131,8 @@ follow_up() {
 	lo=$(round "$(json "$dir/replay.json" rate.lo95)")
 	hi=$(round "$(json "$dir/replay.json" rate.hi95)")
 	rate="$hits/$runs ($lo..$hi)"
+	other=$(json "$dir/replay.json" other_hits)
+	[ "$other" = 0 ] || rate="$rate, and $other with another signature"
 	cp "$found/case.case" "$dir/min.in"
 	if [ "$hits" != '?' ] && [ $((hits * 2)) -lt "$runs" ]; then
 		with_rounds "$found/case.case" 100 10s >"$dir/min.in"
