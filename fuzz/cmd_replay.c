@@ -269,8 +269,9 @@ static int replay(const struct mmr_cmd_opts *o, const struct mmr_case *c,
 	}
 	*verdict = r.last.verdict;
 	code = mmr_opts_verdict_exit(r.last.verdict);
-	if (save(o, c, &r, path, sizeof(path)))
-		code = MMR_EXIT_FAILED;
+	/* Reproduced is reproduced, also when the disk is full: save() has
+	 * said what could not be kept. */
+	(void)!save(o, c, &r, path, sizeof(path));
 	if (o->json)
 		print_json(c, &r, path);
 	else if (code == MMR_EXIT_NEEDS)

@@ -5,8 +5,10 @@
  * described before that look, and what describes it has to be on disk before
  * a step that may bring the machine down with it.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,6 +16,7 @@
 
 #include "../ops/compile.h"
 #include "ladder.h"
+#include "sample.h"
 
 static char spool_dir[4096];
 static bool want_sysrq;
@@ -84,6 +87,36 @@ static void look_at_slot(struct mmr_ladder *l)
 	l->segv0 = atomic_load(&t->faults);
 }
 
+/*
+ * Who holds up an exit: the leader, or, when it is a zombie already, a thread
+ * that is not; one in D state before others.  The leader when nothing can be
+ * told.
+ */
+static pid_t living_task(pid_t pid)
+{
+	struct mmr_task_sample st;
+	pid_t tid, best = pid;
+	struct dirent *e;
+	char path[64];
+	DIR *d;
+
+	if (!pid || mmr_sample_task(pid, pid, &st) || st.state != 'Z')
+		return pid;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	d = opendir(path);
+	while (d && (e = readdir(d))) {
+		tid = (pid_t)atoi(e->d_name);
+		if (tid <= 0 || mmr_sample_task(pid, tid, &st) ||
+		    st.state == 'Z' || st.state == 'X')
+			continue;
+		if (best == pid || st.state == 'D')
+			best = tid;
+	}
+	if (d)
+		closedir(d);
+	return best;
+}
+
 static int ladder_init(struct mmr_ladder *l, const struct mmr_suspect *s)
 {
 	memset(l, 0, sizeof(*l));
@@ -105,6 +138,8 @@ static int ladder_init(struct mmr_ladder *l, const struct mmr_suspect *s)
 		l->tid = l->pid;
 	if (!l->pid)
 		l->pid = l->tid;
+	if (s->verdict == MMR_LONG_EXIT)
+		l->tid = living_task(l->pid);
 	return l->root && l->missing ? 0 : -ENOMEM;
 }
 
