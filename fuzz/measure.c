@@ -6,6 +6,8 @@
  */
 #include "measure.h"
 
+#define SLOW_NS 1000000000 /* the fixed limit of a call */
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,6 +133,35 @@ static void print_exits(FILE *out, const struct mmr_run_result *res)
 	}
 }
 
+/* A call over the fixed limit that is no finding: it was on a CPU, and its time
+ * is in proportion to what it had to do. */
+static bool is_slow(const struct mmr_case *c, const struct mmr_run_result *res,
+		    int i)
+{
+	const struct mmr_stmt *s = mmr_case_stmt(c, i);
+
+	return s->kind == MMR_STMT_OP && s->op->class == MMR_CLASS_CALL &&
+	       res->stmts[i].max_ns >= SLOW_NS &&
+	       !(mmr_verdict_is_hit(res->verdict) && res->stmt == i);
+}
+
+static void print_slow(FILE *out, const struct mmr_case *c,
+		       const struct mmr_run_result *res, int i)
+{
+	char *text = mmr_case_print_stmt(mmr_case_stmt(c, i));
+	char p50[32], max[32];
+
+	fprintf(out,
+		"slow     `%s`: from %s (median) to %s; on a CPU and in "
+		"proportion to its work, no finding\n",
+		text ? text : "?",
+		mmr_measure_time(p50, sizeof(p50),
+				 (double)res->stmts[i].p50_ns),
+		mmr_measure_time(max, sizeof(max),
+				 (double)res->stmts[i].max_ns));
+	free(text);
+}
+
 void mmr_measure_text(FILE *out, const struct mmr_case *c,
 		      const struct mmr_run_result *res)
 {
@@ -149,6 +180,9 @@ void mmr_measure_text(FILE *out, const struct mmr_case *c,
 		any = true;
 		print_stmt(out, c, i, width, &res->stmts[i]);
 	}
+	for (i = 0; i < res->nstmts && i < n; i++)
+		if (is_slow(c, res, i))
+			print_slow(out, c, res, i);
 	print_exits(out, res);
 }
 
@@ -199,6 +233,8 @@ json_t *mmr_measure_stmts_json(const struct mmr_case *c,
 		json_object_set_new(j, "p95_ns", num(m->p95_ns));
 		json_object_set_new(j, "p99_ns", num(m->p99_ns));
 		json_object_set_new(j, "max_ns", num(m->max_ns));
+		json_object_set_new(j, "slow",
+				    json_boolean(is_slow(c, res, i)));
 		json_array_append_new(all, j);
 		free(text);
 	}
