@@ -421,7 +421,7 @@ static bool verb_migrate_pages(struct mmr_gen_actor *a, int id)
 	g->migrates = true;
 	migrate(a, p, back ? "n1" : "n0", back ? "n0" : "n1");
 	/* There and back, or in the next turn nothing is left to move. */
-	if (mmr_gen_chance(&a->rng, 60))
+	if (mmr_gen_chance(&a->rng, 85))
 		migrate(a, p, back ? "n0" : "n1", back ? "n1" : "n0");
 	return true;
 }

@@ -262,6 +262,13 @@ static void refuse(struct mmr_min *m, const struct mmr_run_result *last)
 			 (double)(mmr_min_now() - m->start_ns) / 1e9);
 }
 
+/* A guest is thrown away with what cannot be killed in it; this machine is
+ * not. */
+static bool wedges(const struct mmr_min *m, const struct mmr_run_result *r)
+{
+	return r->quarantined > 0 && !m->opts->run.guest;
+}
+
 int mmr_min_reference(struct mmr_min *m, const struct mmr_case *c)
 {
 	struct reference *ref = calloc(1, sizeof(*ref));
@@ -287,7 +294,7 @@ int mmr_min_reference(struct mmr_min *m, const struct mmr_case *c)
 			m->res->ref_runs++;
 		if (mmr_verdict_is_hit(r.verdict))
 			add_hit(ref, &r, first);
-		if (r.quarantined > 0)
+		if (wedges(m, &r))
 			break;
 		if (m->opts->progress)
 			m->opts->progress(m->opts->arg, m->res->stmts_before,
@@ -297,12 +304,12 @@ int mmr_min_reference(struct mmr_min *m, const struct mmr_case *c)
 		rc = 0; /* what there is has to do */
 	if (rc)
 		goto out;
-	if (r.quarantined > 0) {
+	if (wedges(m, &r)) {
 		m->res->verdict = r.verdict;
 		snprintf(m->res->text, sizeof(m->res->text),
 			 "a run leaves %d tasks behind that cannot be killed: "
 			 "such a case is not run again and again on this "
-			 "machine",
+			 "machine; give --guest KERNEL",
 			 r.quarantined);
 	} else if (!ref->n) {
 		refuse(m, &r);
