@@ -145,6 +145,7 @@ struct save {
 	const struct mmr_rate *rate;
 	char *folder; /* where the files go now */
 	struct utsname uts;
+	int cpus;
 	char when[32];
 	int err; /* the first one */
 };
@@ -183,11 +184,10 @@ static json_t *verdict_json(const struct save *s)
 		"profile", s->c->origin.profile, "rounds",
 		(json_int_t)r->rounds, "hit_round", (json_int_t)r->hit_round,
 		"rate", rate_json(s->rate), "tool", MMR_VERSION, "kernel",
-		s->uts.release, "arch", s->uts.machine, "cpus",
-		(int)sysconf(_SC_NPROCESSORS_ONLN), "ended_by",
-		ended ? json_string_value(ended) : "unknown", "detect_ms",
-		(double)r->detect_ns / 1e6, "wall_ms", (double)r->wall_ns / 1e6,
-		"stmt", r->stmt);
+		s->uts.release, "arch", s->uts.machine, "cpus", s->cpus,
+		"ended_by", ended ? json_string_value(ended) : "unknown",
+		"detect_ms", (double)r->detect_ns / 1e6, "wall_ms",
+		(double)r->wall_ns / 1e6, "stmt", r->stmt);
 	return j;
 }
 
@@ -225,7 +225,7 @@ static char *stamped_case(const struct save *s)
 	c->origin.tool = mmr_case_str(c, MMR_VERSION);
 	c->origin.kernel = mmr_case_str(c, s->uts.release);
 	c->origin.arch = mmr_case_str(c, s->uts.machine);
-	c->origin.cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+	c->origin.cpus = s->cpus;
 	if (s->rate && s->rate->runs) {
 		c->seen_hits = (int64_t)s->rate->hits;
 		c->seen_runs = (int64_t)s->rate->runs;
@@ -473,6 +473,21 @@ out:
 	free(partial);
 }
 
+/* Kernel and machine that it was found on: a guest's, or this one. */
+static void where(struct save *s)
+{
+	const struct mmr_run_result *res = s->res;
+
+	uname(&s->uts);
+	s->cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+	if (!res->guest.kernel[0])
+		return;
+	snprintf(s->uts.release, sizeof(s->uts.release), "%.64s",
+		 res->guest.kernel);
+	snprintf(s->uts.machine, sizeof(s->uts.machine), "%s", res->guest.arch);
+	s->cpus = res->guest.cpus;
+}
+
 int mmr_finding_save(const char *dir, const struct mmr_case *c,
 		     const struct mmr_case *first,
 		     const struct mmr_run_result *res,
@@ -488,7 +503,7 @@ int mmr_finding_save(const char *dir, const struct mmr_case *c,
 		path[0] = '\0';
 	if (!res->id[0] || strchr(res->id, '/'))
 		return -EINVAL;
-	uname(&s.uts);
+	where(&s);
 	gmtime_r(&now, &tm);
 	strftime(s.when, sizeof(s.when), "%Y-%m-%dT%H:%M:%SZ", &tm);
 	if (asprintf(&findings, "%s/findings", dir) < 0)

@@ -168,11 +168,29 @@ static void judge_loss(struct mmr_guest *g, struct mmr_guest_member *m,
 			h = (h ^ (unsigned char)*s) * 16777619u;
 		snprintf(res->id, sizeof(res->id), "%s-%08x",
 			 mmr_verdict_name(res->verdict), h);
-		res->evidence = json_pack("{s:s,s:s,s:s}", "guest_kernel",
-					  g->stats.kernel, "loss", what,
-					  "ended_by", "none");
+		res->evidence = json_pack("{s:s,s:s}", "loss", what, "ended_by",
+					  "none");
 	}
 	res->log = con;
+}
+
+/* So that a finding says where it was found. */
+static void name_guest(struct mmr_guest *g, const struct mmr_guest_member *m,
+		       struct mmr_run_result *res)
+{
+	const struct mmr_qemu_conf *c = &m->conf;
+
+	snprintf(res->guest.kernel, sizeof(res->guest.kernel), "%s",
+		 g->stats.kernel);
+	snprintf(res->guest.arch, sizeof(res->guest.arch), "%s", c->arch);
+	snprintf(res->guest.text, sizeof(res->guest.text),
+		 "QEMU guest (%s), %d CPUs, %d NUMA nodes, %d MiB%s%.80s",
+		 c->kvm ? "kvm" : "tcg", c->cpus, c->nodes, c->mem_mib,
+		 c->args[0] ? ", kernel arguments " : "", c->args);
+	res->guest.cpus = c->cpus;
+	if (res->evidence)
+		json_object_set_new(res->evidence, "guest",
+				    json_string(res->guest.text));
 }
 
 static json_t *request(const struct mmr_case *c, const struct mmr_run_opts *o)
@@ -235,9 +253,6 @@ int mmr_guest_run(struct mmr_guest *g, const struct mmr_case *c,
 		} else {
 			err = mmr_result_from_json(ans, c, res);
 		}
-		if (res->evidence)
-			json_object_set_new(res->evidence, "guest_kernel",
-					    json_string(g->stats.kernel));
 		if (mmr_verdict_is_hit(res->verdict) || res->quarantined)
 			m->dirty = true;
 		if (res->quarantined)
@@ -248,6 +263,7 @@ int mmr_guest_run(struct mmr_guest *g, const struct mmr_case *c,
 		err = 0;
 	}
 	json_decref(ans);
+	name_guest(g, m, res);
 	if (!g->reuse || m->dirty) {
 		m->dirty = true;
 		mmr_qemu_end(&m->qemu);

@@ -388,6 +388,7 @@ int mmr_report_write(FILE *out, const struct mmr_report *r)
 {
 	const json_t *v = r->verdict;
 	const char *op = str(json_object_get(r->evidence, "culprit"), "op");
+	const char *guest = str(r->evidence, "guest");
 
 	fprintf(out, "Subject: [BUG] mm: %s%s%s, %s %s\n\n", str(v, "verdict"),
 		op ? " in " : "", op ? op : "", str(v, "kernel"),
@@ -411,9 +412,16 @@ int mmr_report_write(FILE *out, const struct mmr_report *r)
 		fprintf(out, "```\n");
 	}
 	heading(out, "Kernel and machine");
-	machine(out);
-	fprintf(out, "\n");
-	mmr_report_config(out);
+	if (guest) {
+		fprintf(out,
+			"    kernel        %s\n    architecture  %s\n"
+			"    %s\n",
+			str(v, "kernel"), str(v, "arch"), guest);
+	} else {
+		machine(out);
+		fprintf(out, "\n");
+		mmr_report_config(out);
+	}
 	heading(out, "Reproducer");
 	fprintf(out, "As a case for mmrace %s (`mmrace replay case.case`):\n\n",
 		MMR_VERSION);

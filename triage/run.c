@@ -386,7 +386,8 @@ static void judge_end(struct run *r)
 	uint64_t done = atomic_load(&area->rounds_done);
 	int status = r->child.status;
 
-	if (state == MMR_STATE_FAILED) {
+	/* Killed by us after its budget, the holder says failed too. */
+	if (r->ended && state == MMR_STATE_FAILED) {
 		say(res, MMR_TOOL_FAILED, "mmrace-child: %.150s",
 		    area->fail_text);
 		return;

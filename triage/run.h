@@ -96,6 +96,11 @@ struct mmr_run_result {
 	json_t *timeline; /* Chrome trace events; NULL likewise */
 	char *stacks; /* stacks.txt */
 	char *log; /* kernel log since the mark, when there is any */
+	/* The guest that it ran in; kernel "": this machine. */
+	struct {
+		char kernel[80], arch[16], text[160];
+		int cpus;
+	} guest;
 	int quarantined; /* tasks that could not be killed, set aside */
 };
 
