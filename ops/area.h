@@ -30,7 +30,7 @@
 #define MMR_THREAD_SLOTS 512
 #define MMR_PROC_SLOTS 2048
 #define MMR_RING 128 /* finished operations kept a thread */
-#define MMR_HIST 256 /* log-linear, 8 steps an octave, see area_hist_index */
+#define MMR_HIST 256 /* log-linear, 8 steps an octave, see mmr_hist_index */
 #define MMR_ERRS 12 /* different errnos counted a statement */
 
 enum mmr_ctl {
@@ -166,8 +166,8 @@ struct mmr_area {
 	_Atomic uint64_t crash_count; /* processes ended by a signal that the
 				       * case does not explain */
 	_Atomic uint32_t crash_slot; /* proc slot + 1 of the first one */
-	_Atomic uint32_t thread_slots, proc_slots; /* in use at most: the
-						    * watcher looks no further */
+	/* In use at most: the watcher looks no further. */
+	_Atomic uint32_t thread_slots, proc_slots;
 	_Atomic int32_t supervisor_host_pid;
 	char fail_text[160];
 
