@@ -23,7 +23,7 @@
 #include "program.h"
 
 #define MMR_AREA_MAGIC 0x6d6d72616365ULL /* "mmrace" */
-#define MMR_AREA_VERSION 1
+#define MMR_AREA_VERSION 2
 #define MMR_AREA_FD 3 /* mmrace-child finds the area here */
 #define MMR_AREA_ADDR 0x600000000UL /* and maps it there */
 
@@ -32,6 +32,7 @@
 #define MMR_RING 128 /* finished operations kept a thread */
 #define MMR_HIST 256 /* log-linear, 8 steps an octave, see mmr_hist_index */
 #define MMR_ERRS 12 /* different errnos counted a statement */
+#define MMR_FRESH_SERVED UINT32_MAX /* in fresh_request */
 
 enum mmr_ctl {
 	MMR_CTL_STORM = 0, /* the case as written */
@@ -187,8 +188,8 @@ struct mmr_area {
 		_Atomic uint32_t spawned, done;
 	} thread_count[256], proc_count[32];
 	/* A request for a `fresh` process: one at a time. */
-	_Atomic uint32_t fresh_request; /* program process + 1, futex */
-	_Atomic uint32_t fresh_copy;
+	_Atomic uint32_t fresh_request; /* program process + 1, futex;
+					 * MMR_FRESH_SERVED: answered */
 	_Atomic int32_t fresh_slot; /* answer: slot + 1, or -errno */
 };
 

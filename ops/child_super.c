@@ -214,9 +214,10 @@ static void serve_fresh(void)
 	uint32_t proc, n = 1, i;
 	int64_t slot, ret = 0;
 
-	if (!atomic_load(&a->fresh_request) || atomic_load(&a->fresh_slot))
+	proc = atomic_load(&a->fresh_request);
+	if (!proc || proc == MMR_FRESH_SERVED)
 		return;
-	proc = atomic_load(&a->fresh_request) - 1;
+	proc--;
 	if (proc != MMR_PROC_IDLE)
 		n = mmr_pprocs()[proc].copies;
 	slot = mmr_proc_claim(proc, n, MMR_OWNER_NONE);
@@ -226,10 +227,15 @@ static void serve_fresh(void)
 		if (ret >= 0)
 			continue;
 		mmr_proc_count_threads(proc, ~0u);
-		mmr_proc_unclaim((uint32_t)slot + i);
+		break;
 	}
+	for (; slot >= 0 && i < n; i++)
+		mmr_proc_unclaim((uint32_t)slot + i);
 	if (slot < 0)
 		ret = slot;
+	/* First: who takes the answer clears both words, one by one, and must
+	 * not be served again in between. */
+	atomic_store(&a->fresh_request, MMR_FRESH_SERVED);
 	atomic_store(&a->fresh_slot, (int32_t)(ret < 0 ? ret : slot + 1));
 	mmr_sys_futex_wake(&a->fresh_slot, 1);
 }
