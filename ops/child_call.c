@@ -116,8 +116,9 @@ static int64_t process_arg(struct mmr_child *c, const struct mmr_insn *in,
 		return MMR_SKIPPED;
 	k->members = v.b;
 	if (plan->from[i] == MMR_FROM_PID) {
+		/* 0, which would be the caller: reaped, in a former round. */
 		*out = atomic_load(&c->procs[v.a + member].pid);
-		return 0;
+		return *out ? 0 : -ESRCH;
 	}
 	*out = mmr_child_pidfd(c, (uint32_t)(v.a + member));
 	return *out < 0 ? *out : 0;

@@ -66,10 +66,14 @@ static void reset_slots(void)
 			atomic_store(&t[i].state, MMR_THREAD_FREE);
 	n = atomic_load(&a->proc_slots);
 	for (i = 0; i < n; i++)
-		if (atomic_load(&p[i].state) == MMR_PROC_RUNNING)
+		if (atomic_load(&p[i].state) == MMR_PROC_RUNNING) {
 			kept = i + 1;
-		else
+		} else {
+			/* A kept process may still have a ref to it, and the
+			 * number may be somebody else's by now. */
+			atomic_store(&p[i].pid, 0);
 			atomic_store(&p[i].state, MMR_PROC_FREE);
+		}
 	atomic_store(&a->proc_slots, kept);
 }
 
