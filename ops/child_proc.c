@@ -249,7 +249,11 @@ static int64_t wait_dead(struct mmr_child *c, uint32_t slot)
 			ts.nsec = first ? 0 : MMR_SLICE_NS;
 			n = mmr_sys5(__NR_ppoll, mmr_sys_ptr(&poll), 1,
 				     mmr_sys_ptr(&ts), 0, 8);
-			if (n > 0) {
+			if (n > 0 && !(poll.revents & POLL_IN)) {
+				/* The case closed our fd, by a stale number
+				 * of its own: that is no end. */
+				poll.fd = -1;
+			} else if (n > 0) {
 				now = mmr_child_now(c);
 				start = atomic_load(&p->exit_start);
 				if (first && mmr_ns(now - start) > LATE_NS)
