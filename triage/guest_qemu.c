@@ -188,7 +188,7 @@ static json_t *qmp(int fd, const char *cmd)
 {
 	json_t *j;
 
-	if (write(fd, cmd, strlen(cmd)) != (ssize_t)strlen(cmd))
+	if (send(fd, cmd, strlen(cmd), MSG_NOSIGNAL) != (ssize_t)strlen(cmd))
 		return NULL;
 	while ((j = qmp_line(fd))) {
 		json_t *ret = json_object_get(j, "return");

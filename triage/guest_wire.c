@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -55,6 +56,15 @@ static int read_some(int fd, int64_t deadline_ns, char *buf, size_t n)
 	}
 }
 
+/* A socket here, a tty in the guest.  A QEMU that has died must not take its
+ * runner along by SIGPIPE. */
+static ssize_t put_some(int fd, const char *buf, size_t n)
+{
+	ssize_t put = send(fd, buf, n, MSG_NOSIGNAL);
+
+	return put < 0 && errno == ENOTSOCK ? write(fd, buf, n) : put;
+}
+
 static int write_all(int fd, int64_t deadline_ns, const char *buf, size_t n)
 {
 	while (n) {
@@ -63,7 +73,7 @@ static int write_all(int fd, int64_t deadline_ns, const char *buf, size_t n)
 
 		if (err)
 			return err;
-		put = write(fd, buf, n);
+		put = put_some(fd, buf, n);
 		if (put < 0 && errno != EINTR && errno != EAGAIN)
 			return -EPIPE;
 		if (put > 0) {

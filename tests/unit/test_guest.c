@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The line to a guest and what crosses it.  Red when a frame is cut or mixed
- * with its acknowledgements, when a deadline is not kept, or when a field of
- * a result is lost on the way.
+ * with its acknowledgements, when a deadline is not kept, when a guest that is
+ * gone takes the runner along, or when a field of a result is lost on the way.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -82,6 +82,40 @@ static void test_frames(void **state)
 		send_one(sizes[i], 0, "");
 		send_one(sizes[i], 1, "boot noise\n");
 	}
+}
+
+static void test_gone(void **state)
+{
+	int fd[2], err;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+	close(fd[1]);
+	err = mmr_wire_write(fd[0], 1, mmr_wire_now() + 5 * SEC, "x", 1);
+	assert_int_equal(err, -EPIPE);
+	close(fd[0]);
+}
+
+/* The guest's end is a tty, a pipe here: no socket. */
+static void test_no_socket(void **state)
+{
+	char *data = NULL;
+	size_t n = 0;
+	int fd[2];
+
+	(void)state;
+	assert_int_equal(pipe(fd), 0);
+	assert_int_equal(
+		mmr_wire_write(fd[1], 0, mmr_wire_now() + 5 * SEC, "abc", 3),
+		0);
+	assert_int_equal(
+		mmr_wire_read(fd[0], 0, mmr_wire_now() + 5 * SEC, &data, &n),
+		0);
+	assert_int_equal(n, 3);
+	assert_memory_equal(data, "abc", 3);
+	free(data);
+	close(fd[0]);
+	close(fd[1]);
 }
 
 static int read_bytes(const char *bytes, int hang_up, int64_t limit)
@@ -219,10 +253,9 @@ static void test_kernel(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_frames),
-		cmocka_unit_test(test_broken),
-		cmocka_unit_test(test_result),
-		cmocka_unit_test(test_kernel),
+		cmocka_unit_test(test_frames),	  cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_no_socket), cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_result),	  cmocka_unit_test(test_kernel),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
