@@ -79,14 +79,17 @@ static int open_line(void)
 	return -1;
 }
 
-static int reply(int fd, json_t *j)
+/* Something always goes out: the runner takes silence for a hang. */
+static void reply(int fd, json_t *j)
 {
+	static const char none[] = "{\"error\":\"the guest has no memory for "
+				   "its answer, or it is no text\"}";
 	char *s = j ? json_dumps(j, JSON_COMPACT) : NULL;
-	int err = s ? mmr_wire_write(fd, 0, 0, s, strlen(s)) : -ENOMEM;
+	const char *out = s ? s : none;
 
+	(void)!mmr_wire_write(fd, 0, 0, out, strlen(out));
 	free(s);
 	json_decref(j);
-	return err;
 }
 
 static json_t *failure(const char *text)
@@ -135,62 +138,92 @@ static json_t *do_run(const json_t *req)
 }
 
 /* The program's bytes come as the next frame. */
-static json_t *do_exec(int fd, const json_t *req)
+static json_t *store_program(int fd)
 {
-	int64_t limit = get(req, "limit"), end;
-	size_t n, used = 0, cap = 1 << 16;
-	int pipefd[2], status = 0, f;
-	char *data, *out;
-	json_t *j;
-	pid_t pid;
+	json_t *bad = NULL;
+	char *data;
+	size_t n;
+	int f;
 
 	if (mmr_wire_read(fd, 1, 0, &data, &n))
 		return failure("the program did not arrive");
 	f = open("/tmp/program", O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC,
 		 0755);
-	if (f < 0 || write(f, data, n) != (ssize_t)n) {
-		free(data);
-		return failure("the program could not be stored");
-	}
-	close(f);
+	if (f < 0 || write(f, data, n) != (ssize_t)n)
+		bad = failure("the program could not be stored");
+	if (f >= 0)
+		close(f);
 	free(data);
-	out = calloc(1, cap + 1);
-	if (!out || pipe2(pipefd, O_CLOEXEC))
-		return failure("no memory");
-	pid = fork();
-	if (pid == 0) {
-		setpgid(0, 0);
-		dup2(pipefd[1], 1);
-		dup2(pipefd[1], 2);
-		execl("/tmp/program", "program", (char *)NULL);
-		_exit(127);
-	}
-	close(pipefd[1]);
-	end = mmr_wire_now() + limit;
-	for (;;) {
-		struct pollfd p = {.fd = pipefd[0], .events = POLLIN};
-		ssize_t got;
+	return bad;
+}
 
-		if (waitpid(pid, &status, WNOHANG) == pid)
-			break;
+/* Takes what is there; beyond cap it goes nowhere, or the program would stop
+ * at a full pipe.  False: nothing there. */
+static bool take_output(int fd, char *out, size_t cap, size_t *used)
+{
+	char rest[4096];
+	bool full = *used == cap;
+	ssize_t got = read(fd, full ? rest : out + *used,
+			   full ? sizeof(rest) : cap - *used);
+
+	if (got > 0 && !full)
+		*used += (size_t)got;
+	return got > 0;
+}
+
+/* Waits for the program, at most limit ns; its status as waitpid() has it. */
+static int watch_program(pid_t pid, int64_t limit, int fd, char *out,
+			 size_t cap, size_t *used)
+{
+	int64_t end = mmr_wire_now() + limit;
+	int status = 0;
+
+	while (waitpid(pid, &status, WNOHANG) != pid) {
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+
 		if (mmr_wire_now() > end) {
 			kill(-pid, SIGKILL);
 			status = 124 << 8;
 			break;
 		}
-		if (poll(&p, 1, 50) <= 0)
-			continue;
-		got = read(pipefd[0], out + used, cap - used);
-		if (got > 0)
-			used += (size_t)got;
-		else
+		if (poll(&p, 1, 50) > 0 && !take_output(fd, out, cap, used))
 			usleep(10000);
 	}
-	fcntl(pipefd[0], F_SETFL, O_NONBLOCK);
-	for (ssize_t got;
-	     used < cap && (got = read(pipefd[0], out + used, cap - used)) > 0;)
-		used += (size_t)got;
-	close(pipefd[0]);
+	/* To the cap and no further: what it left behind may go on. */
+	while (*used < cap && take_output(fd, out, cap, used))
+		;
+	return status;
+}
+
+static json_t *do_exec(int fd, const json_t *req)
+{
+	json_t *j = store_program(fd);
+	size_t used = 0, cap = 1 << 16;
+	int fds[2], status;
+	char *out;
+	pid_t pid;
+
+	if (j)
+		return j;
+	out = calloc(1, cap + 1);
+	if (!out || pipe2(fds, O_CLOEXEC)) {
+		free(out);
+		return failure("no memory");
+	}
+	pid = fork();
+	if (pid == 0) {
+		setpgid(0, 0);
+		dup2(fds[1], 1);
+		dup2(fds[1], 2);
+		execl("/tmp/program", "program", (char *)NULL);
+		_exit(127);
+	}
+	close(fds[1]);
+	fcntl(fds[0], F_SETFL, O_NONBLOCK);
+	status = pid < 0 ? 127 << 8
+			 : watch_program(pid, get(req, "limit"), fds[0], out,
+					 cap, &used);
+	close(fds[0]);
 	j = json_pack("{s:i,s:s%}", "exit",
 		      WIFEXITED(status) ? WEXITSTATUS(status)
 					: 128 + WTERMSIG(status),
@@ -223,7 +256,7 @@ static _Noreturn void serve(int fd)
 		else
 			ans = failure("unknown request");
 		json_decref(req);
-		(void)reply(fd, ans);
+		reply(fd, ans);
 	}
 }
 
@@ -240,8 +273,8 @@ static _Noreturn void agent(void)
 	if (mmr_engine_start("/mmrace-child", text, sizeof(text)))
 		printf("mmrace-guest: %s\n", text);
 	uname(&u);
-	(void)reply(fd, json_pack("{s:s,s:s,s:f}", "ready", u.release, "text",
-				  text, "scale", mmr_scale_factor()));
+	reply(fd, json_pack("{s:s,s:s,s:f}", "ready", u.release, "text", text,
+			    "scale", mmr_scale_factor()));
 	serve(fd);
 }
 
