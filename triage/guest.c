@@ -89,8 +89,12 @@ int mmr_guest_wait_ready(struct mmr_guest *g, struct mmr_guest_member *m,
 		json_decref(j);
 		return err ? err : -EPROTO;
 	}
-	snprintf(g->stats.kernel, sizeof(g->stats.kernel), "%s", s);
-	g->stats.scale = json_number_value(json_object_get(j, "scale"));
+	/* From boot() on it is read without a lock, and later guests, started
+	 * by any job, say the same. */
+	if (!g->stats.kernel[0]) {
+		snprintf(g->stats.kernel, sizeof(g->stats.kernel), "%s", s);
+		g->stats.scale = json_number_value(json_object_get(j, "scale"));
+	}
 	json_decref(j);
 	return 0;
 }

@@ -144,7 +144,7 @@ static void judge_loss(struct mmr_guest *g, struct mmr_guest_member *m,
 		snprintf(res->text, sizeof(res->text),
 			 "the guest's kernel panicked: %.300s",
 			 strstr(con, "Kernel panic"));
-		strtok(res->text, "\n");
+		res->text[strcspn(res->text, "\n")] = '\0';
 	} else if (!alive) {
 		what = "triple-fault";
 		res->verdict = MMR_CRASH;
@@ -243,7 +243,12 @@ int mmr_guest_run(struct mmr_guest *g, const struct mmr_case *c,
 	/* The run itself, its evidence, and a machine several times slower. */
 	err = ask(m, request(c, o), NULL, 0,
 		  (budget > 0 ? budget : 30 * SEC) + 60 * SEC, &ans);
-	if (!err) {
+	if (err == -ENOMEM) { /* ours: it says nothing of the guest */
+		res->verdict = MMR_TOOL_FAILED;
+		snprintf(res->text, sizeof(res->text), "out of memory");
+		m->dirty = true;
+		err = 0;
+	} else if (!err) {
 		const char *why =
 			json_string_value(json_object_get(ans, "error"));
 
