@@ -164,38 +164,43 @@ static int boot(struct mmr_guest *g, char *text, size_t n)
 	return 0;
 }
 
-static void remove_all(const char *dir, int depth)
+/* A folder with files, and folders of files, below parent.  By descriptor and
+ * never along a symbolic link: it may lie in a folder that all can write. */
+static void remove_all(int parent, const char *name, int depth)
 {
+	int fd = openat(parent, name,
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
-	char path[600];
-	DIR *d = opendir(dir);
 
+	if (fd >= 0 && !d)
+		close(fd);
 	while (d && (e = readdir(d))) {
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
 			continue;
-		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
-		if (unlink(path) && depth)
-			remove_all(path, depth - 1);
+		if (unlinkat(fd, e->d_name, 0) && depth)
+			remove_all(fd, e->d_name, depth - 1);
 	}
 	if (d)
 		closedir(d);
-	rmdir(dir);
+	unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-/* What runners left that were killed; their QEMU died with them. */
+/* What our own runners left that were killed; their QEMU died with them. */
 static void sweep(const char *tmp)
 {
-	char path[600];
 	struct dirent *e;
 	DIR *d = opendir(tmp);
+	struct stat st;
 	int pid;
 
 	while (d && (e = readdir(d))) {
 		if (sscanf(e->d_name, "mmrace-guest-%d-", &pid) != 1 ||
 		    !kill(pid, 0) || errno != ESRCH)
 			continue;
-		snprintf(path, sizeof(path), "%s/%s", tmp, e->d_name);
-		remove_all(path, 1);
+		if (!fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+		    S_ISDIR(st.st_mode) && st.st_uid == geteuid())
+			remove_all(dirfd(d), e->d_name, 1);
 	}
 	if (d)
 		closedir(d);
@@ -311,7 +316,7 @@ void mmr_guest_close(struct mmr_guest *g)
 		pthread_mutex_destroy(&g->m[i].lock);
 	}
 	if (g->dir[0])
-		remove_all(g->dir, 1);
+		remove_all(AT_FDCWD, g->dir, 1);
 	pthread_mutex_destroy(&g->lock);
 	free(g->m);
 	free(g);
