@@ -26,6 +26,7 @@
 #define BOUND_SHARE 0.95
 #define REF_RUNS 60 /* without any hit: shows 5 % and more with 95 % */
 #define REF_RUNS_MAX 1000
+#define REF_HITS 8 /* of one signature are enough */
 #define CONTROL_RUNS 10
 #define CONTROL_MISSES 3	  /* a rate of 0.9 has fewer with 93 % */
 #define REF_WAIT_NS 50000000000LL /* likewise: "never fails" in a minute */
@@ -148,7 +149,7 @@ struct reference {
 		int tally;
 		uint64_t rounds;
 		int64_t wall_ns;
-	} hits[4 * MMR_MIN_REFS];
+	} hits[REF_HITS * MMR_MIN_REFS]; /* the last signature's too */
 	int nhits;
 };
 
@@ -173,7 +174,7 @@ static void add_hit(struct reference *ref, const struct mmr_run_result *r,
 		t->hits = 0;
 	}
 	ref->tallies[i].hits++;
-	if (ref->nhits == 4 * MMR_MIN_REFS)
+	if (ref->nhits == REF_HITS * MMR_MIN_REFS)
 		return;
 	ref->hits[ref->nhits].tally = i;
 	ref->hits[ref->nhits].rounds = rounds ? rounds : 1;
@@ -237,7 +238,7 @@ static bool reference_done(const struct mmr_min *m, const struct mmr_case *c,
 	 * it took has to be right, and the rate. */
 	for (i = 0; i < ref->nhits; i++)
 		at_once &= ref->hits[i].rounds == 1;
-	return (hits >= 3 && hits == runs && at_once) || hits >= 8 ||
+	return (hits >= 3 && hits == runs && at_once) || hits >= REF_HITS ||
 	       runs >= REF_RUNS_MAX || spent > m->opts->budget_ns / 4;
 }
 
