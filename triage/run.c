@@ -249,12 +249,18 @@ static void watch(struct run *r)
 /* --on-finding: bounded, its exit code is its own business. */
 static void run_hook(const struct run *r)
 {
-	char verdict[64], pid[32], tid[32], *env[64];
+	char verdict[64], pid[32], tid[32], **env;
 	char *argv[] = {(char[]){"sh"}, (char[]){"-c"}, NULL, NULL};
 	struct mmr_spawned hook = {.pidfd = -1};
 	struct timespec ms = {0, MS};
-	int i, n = 0;
+	size_t have = 0, n = 0, i;
 
+	while (environ[have])
+		have++;
+	env = calloc(have + 4, sizeof(*env));
+	argv[2] = strdup(r->opts->on_finding);
+	if (!env || !argv[2])
+		goto out;
 	snprintf(verdict, sizeof(verdict), "MMRACE_VERDICT=%s",
 		 mmr_verdict_name(r->event->suspect.verdict));
 	snprintf(pid, sizeof(pid), "MMRACE_PID=%d", r->event->suspect.host_pid);
@@ -262,19 +268,18 @@ static void run_hook(const struct run *r)
 	env[n++] = verdict;
 	env[n++] = pid;
 	env[n++] = tid;
-	for (i = 0; environ[i] && n < 63; i++)
+	for (i = 0; i < have; i++)
 		env[n++] = environ[i];
-	env[n] = NULL;
-	argv[2] = strdup(r->opts->on_finding);
-	if (argv[2] &&
-	    !posix_spawn(&hook.holder, "/bin/sh", NULL, NULL, argv, env)) {
+	if (!posix_spawn(&hook.holder, "/bin/sh", NULL, NULL, argv, env)) {
 		for (i = 0; i < HOOK_NS / MS; i++) {
 			if (waitpid(hook.holder, NULL, WNOHANG))
 				break;
 			nanosleep(&ms, NULL);
 		}
 	}
+out:
 	free(argv[2]);
+	free(env);
 }
 
 /* --hold: the stall stays as it is until somebody says so. */

@@ -83,13 +83,19 @@ if found storm fault-storm; then
 	t_match 'storm: no context switches' "$FOUND/report.md" \
 		'(^|[^0-9])(0|no) (voluntary|context)'
 fi
-# The same stall twice is one finding with a count.
-t_run "$MMRACE" replay --quiet --runs 1 --out "$WORK/futex" \
+# The same stall twice is one finding with a count.  The command gets the whole
+# environment, however large.
+# shellcheck disable=SC2016,SC2046 # for the inner shell; a list of words
+t_run env $(seq -f 'V%g=x' 100) HOOK="$WORK/hook" \
+	"$MMRACE" replay --quiet --runs 1 --out "$WORK/futex" \
+	--on-finding 'echo "$V100 $MMRACE_VERDICT" >"$HOOK"' \
 	"$CANARIES/futex.case"
 t_rc 'futex again: exit 1' 1
 set -- "$WORK"/futex/findings/*/
 [ $# = 1 ] && [ "$(t_json_get "$1/verdict.json" count)" = 2 ]
 t_result $? 'futex again: one finding, count 2'
+[ "$(cat "$WORK/hook")" = 'x hang' ]
+t_result $? 'futex again: --on-finding has verdict and environment'
 
 healthy slow
 healthy healthy-1g
