@@ -476,7 +476,6 @@ static void finish(struct run *r)
 {
 	struct mmr_area *area = r->target->area;
 
-	r->res->wall_ns = elapsed(r);
 	if (r->ended)
 		return;
 	mmr_spawn_end(&r->child, atomic_load(&area->supervisor_host_pid),
@@ -494,6 +493,8 @@ static void run(struct run *r)
 	if (!start(r))
 		return;
 	watch(r);
+	/* Evidence, --on-finding and --hold take time too, but not the run. */
+	r->res->wall_ns = elapsed(r);
 	if (!r->event)
 		last_look(r);
 	if (r->event)

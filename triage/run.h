@@ -85,7 +85,7 @@ struct mmr_run_result {
 	uint64_t rounds, rounds_void; /* done, and of them void */
 	uint64_t hit_round; /* of the draws: first_round + .. */
 	uint64_t ops, calls; /* finished operations; of them kernel calls */
-	int64_t wall_ns; /* of the run without set-up */
+	int64_t wall_ns; /* of the run without set-up, evidence, clean-up */
 	int64_t detect_ns; /* from the stall's start to the flag */
 	int64_t pause_ns; /* machine-wide pauses seen meanwhile */
 	struct mmr_measure *stmts; /* mmr_case_count() of them */
