@@ -139,9 +139,6 @@ bool mmr_progress_due(struct mmr_progress *p);
 /* Shows the line (no newline in it) now. */
 void mmr_progress_show(struct mmr_progress *p, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* A line that stays, above the progress line. */
-void mmr_progress_note(struct mmr_progress *p, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
 /* Takes the progress line away. */
 void mmr_progress_end(struct mmr_progress *p);
 

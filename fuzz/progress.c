@@ -55,19 +55,6 @@ void mmr_progress_show(struct mmr_progress *p, const char *fmt, ...)
 	p->next_ns = now_ns() + (p->tty ? TTY_EVERY_NS : PLAIN_EVERY_NS);
 }
 
-void mmr_progress_note(struct mmr_progress *p, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (p->quiet)
-		return;
-	mmr_progress_end(p);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-}
-
 void mmr_progress_end(struct mmr_progress *p)
 {
 	if (p->shown)

@@ -37,9 +37,9 @@ static int64_t now_ms(void)
 }
 
 /* Reaps abandoned helpers that have gone; with pid > 0 adds one first. */
-static int put_aside(pid_t pid)
+static void put_aside(pid_t pid)
 {
-	int i, n;
+	int i;
 
 	pthread_mutex_lock(&abandoned_lock);
 	if (pid > 0 && abandoned_n < ABANDONED_MAX)
@@ -50,14 +50,7 @@ static int put_aside(pid_t pid)
 		else
 			i++;
 	}
-	n = abandoned_n;
 	pthread_mutex_unlock(&abandoned_lock);
-	return n;
-}
-
-int mmr_helper_abandoned(void)
-{
-	return put_aside(0);
 }
 
 static int start(const char *const args[], int out, pid_t *pid)

@@ -20,7 +20,5 @@
  */
 int mmr_helper_run(const char *const args[], int deadline_ms, char **out,
 		   size_t *len);
-/* Helpers that were abandoned and are not gone yet. */
-int mmr_helper_abandoned(void);
 
 #endif
