@@ -77,6 +77,13 @@ static void confirm(struct mmr_soak_job *job, const struct mmr_case *c,
 			mmr_run_result_free(&res);
 			return;
 		}
+		/* As in a replay: what came to nothing is no sample, nor what
+		 * the end of the soak cut short. */
+		if (!mmr_verdict_is_hit(res.verdict) &&
+		    (res.verdict != MMR_NOTHING || over(job->soak))) {
+			mmr_run_result_free(&res);
+			continue;
+		}
 		rate->runs++;
 		rate->rounds += res.rounds;
 		rate->wall_ns += res.wall_ns;
@@ -370,6 +377,7 @@ static int start(struct mmr_soak *s, const struct mmr_soak_opts *opts)
 int mmr_soak(const struct mmr_soak_opts *opts)
 {
 	struct mmr_soak *s = calloc(1, sizeof(*s));
+	const char *state;
 	int rc;
 
 	if (!s || start(s, opts)) {
@@ -382,9 +390,10 @@ int mmr_soak(const struct mmr_soak_opts *opts)
 		free(s);
 		return MMR_EXIT_FAILED;
 	}
-	ledger(s, mmr_engine_interrupted() ? "interrupted" : "done");
+	state = mmr_engine_interrupted() ? "interrupted" : "done";
+	ledger(s, state);
 	if (opts->json)
-		mmr_opts_print_json(mmr_soak_json(s, "done"));
+		mmr_opts_print_json(mmr_soak_json(s, state));
 	else
 		mmr_soak_text(s);
 	rc = exit_code(s);

@@ -3,14 +3,16 @@
  * The inside of the soak: what it counts (soak_stat.c), how that reads
  * (soak_report.c), what lies on disk meanwhile (soak_disk.c).
  *
- *   soak_stat   any job, under `lock`
- *   soak_find   any job, under `finding_lock` (it writes files)
+ *   stat        any job, under `lock`
+ *   findings    any job, under `finding_lock` (held while files are written)
+ *   next, stop  any job, without a lock; so is a look at nfindings
  *   the rest    read-only after the start
  */
 #ifndef MMR_FUZZ_SOAK_IMPL_H
 #define MMR_FUZZ_SOAK_IMPL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "../triage/finding.h"
 #include "soak.h"
@@ -60,7 +62,7 @@ struct mmr_soak {
 	pthread_mutex_t lock, finding_lock;
 	struct mmr_soak_stat stat;
 	struct mmr_soak_finding findings[MMR_SOAK_FINDINGS];
-	int nfindings;
+	_Atomic int nfindings; /* jobs look at it without the lock */
 };
 
 struct mmr_soak_job {
@@ -83,15 +85,21 @@ void mmr_soak_stat_add(struct mmr_soak_stat *st, const struct mmr_case *c,
 uint64_t mmr_soak_quantile(const struct mmr_soak_op *op, uint64_t per_mille);
 
 /* soak_disk.c: what a kill or a panic leaves behind. */
+/* Makes the folder, and keeps the cases in which an earlier soak ended; once,
+ * before the jobs.  0 or -errno. */
 int mmr_soak_disk_start(struct mmr_soak *s);
+/* The job's own file.  0 or -errno. */
 int mmr_soak_disk_open(struct mmr_soak_job *job);
 /* Puts the case on disk before it runs.  0 or -errno. */
 int mmr_soak_disk_case(struct mmr_soak_job *job, const char *text,
 		       uint64_t seed);
+/* Removes it: the job has ended by itself. */
 void mmr_soak_disk_close(struct mmr_soak_job *job);
 
 /* soak_report.c: under both locks, or when the jobs are over. */
+/* A new object, which the caller frees. */
 json_t *mmr_soak_json(struct mmr_soak *s, const char *state);
+/* The report for reading, on standard output. */
 void mmr_soak_text(struct mmr_soak *s);
 
 #endif
