@@ -43,19 +43,22 @@ static int cpio_file(FILE *f, const char *name, const char *path)
 	struct stat st;
 	FILE *in = fopen(path, "re");
 	size_t n;
+	int err;
 
 	if (!in)
 		return -errno;
 	if (fstat(fileno(in), &st)) {
+		err = -errno;
 		fclose(in);
-		return -errno;
+		return err;
 	}
 	cpio_entry(f, name, S_IFREG | 0755, (unsigned long)st.st_size, 0, 0);
 	while ((n = fread(buf, 1, sizeof(buf), in)) > 0)
 		fwrite(buf, 1, n, f);
+	err = ferror(in) ? -EIO : 0;
 	fclose(in);
 	cpio_pad(f);
-	return 0;
+	return err;
 }
 
 int mmr_guest_initramfs(const char *path, const char *mmrace, const char *child,
@@ -103,14 +106,21 @@ const char *mmr_guest_kernel_arch(const char *path)
 	return NULL;
 }
 
-/* The last match of a pattern in the glob's order, "" when none. */
+/* The newest match of a pattern (6.1.0-10 is newer than 6.1.0-9), "" when
+ * there is none. */
 static void last_match(const char *pattern, char *out, size_t n)
 {
+	const char *best = NULL;
 	glob_t g;
 
 	out[0] = '\0';
-	if (!glob(pattern, 0, NULL, &g) && g.gl_pathc)
-		snprintf(out, n, "%s", g.gl_pathv[g.gl_pathc - 1]);
+	if (glob(pattern, 0, NULL, &g))
+		return;
+	for (size_t i = 0; i < g.gl_pathc; i++)
+		if (!best || strverscmp(g.gl_pathv[i], best) > 0)
+			best = g.gl_pathv[i];
+	if (best)
+		snprintf(out, n, "%s", best);
 	globfree(&g);
 }
 
