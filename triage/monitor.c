@@ -110,9 +110,12 @@ static void send(struct mmr_target *t, const struct mmr_suspect *s,
 {
 	struct mmr_event *e = calloc(1, sizeof(*e));
 
-	/* Out of memory: the next tick tries again. */
-	if (!e)
+	/* Out of memory: the next tick tries again (but for a log, which has
+	 * been taken). */
+	if (!e) {
+		free((void *)(uintptr_t)s->klog);
 		return;
+	}
 	e->suspect = *s;
 	e->at_ns = now;
 	t->fired = true;
