@@ -8,31 +8,25 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "../ops/clock.h"
 
 #define TTY_EVERY_NS 125000000LL
 #define PLAIN_EVERY_NS 10000000000LL
-
-static int64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 void mmr_progress_init(struct mmr_progress *p, bool quiet)
 {
 	memset(p, 0, sizeof(*p));
 	p->quiet = quiet;
 	p->tty = isatty(STDERR_FILENO);
-	p->next_ns = now_ns() + (p->tty ? TTY_EVERY_NS : PLAIN_EVERY_NS);
+	p->next_ns = mmr_clock_monotonic() +
+		     (p->tty ? TTY_EVERY_NS : PLAIN_EVERY_NS);
 }
 
 bool mmr_progress_due(struct mmr_progress *p)
 {
-	return !p->quiet && now_ns() >= p->next_ns;
+	return !p->quiet && mmr_clock_monotonic() >= p->next_ns;
 }
 
 void mmr_progress_show(struct mmr_progress *p, const char *fmt, ...)
@@ -52,7 +46,8 @@ void mmr_progress_show(struct mmr_progress *p, const char *fmt, ...)
 		fprintf(stderr, "%s\n", line);
 	fflush(stderr);
 	p->shown = p->tty;
-	p->next_ns = now_ns() + (p->tty ? TTY_EVERY_NS : PLAIN_EVERY_NS);
+	p->next_ns = mmr_clock_monotonic() +
+		     (p->tty ? TTY_EVERY_NS : PLAIN_EVERY_NS);
 }
 
 void mmr_progress_end(struct mmr_progress *p)

@@ -15,23 +15,17 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "../ops/clock.h"
 #include "opts.h"
 
 #define TICK_NS 50000000L
 #define LEDGER_NS 5000000000LL
 #define FAILURES 20 /* of mmrace itself, without a case that ran: stop */
 
-int64_t mmr_soak_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 static int64_t time_left(const struct mmr_soak *s)
 {
-	return s->deadline_ns ? s->deadline_ns - mmr_soak_now() : INT64_MAX;
+	return s->deadline_ns ? s->deadline_ns - mmr_clock_monotonic()
+			      : INT64_MAX;
 }
 
 static bool over(struct mmr_soak *s)
@@ -254,7 +248,7 @@ static void ledger(struct mmr_soak *s, const char *state)
 
 static void show(struct mmr_soak *s, struct mmr_progress *p)
 {
-	int64_t spent = mmr_soak_now() - s->start_ns;
+	int64_t spent = mmr_clock_monotonic() - s->start_ns;
 	uint64_t cases, skipped, ops;
 	int found_now;
 
@@ -291,9 +285,9 @@ static void keep_time(struct mmr_soak *s, struct mmr_soak_job *jobs, int njobs)
 			done++;
 		if (mmr_progress_due(&p))
 			show(s, &p);
-		if (mmr_soak_now() >= ledger_ns && !over(s)) {
+		if (mmr_clock_monotonic() >= ledger_ns && !over(s)) {
 			ledger(s, "running");
-			ledger_ns = mmr_soak_now() + LEDGER_NS;
+			ledger_ns = mmr_clock_monotonic() + LEDGER_NS;
 		}
 	}
 	mmr_progress_end(&p);
@@ -314,7 +308,7 @@ static int run_jobs(struct mmr_soak *s)
 	opened -= rc != 0;
 	if (!rc) {
 		share_cpus(jobs, njobs);
-		s->start_ns = mmr_soak_now();
+		s->start_ns = mmr_clock_monotonic();
 		ledger(s, "running");
 		if (s->opts->time_ns)
 			s->deadline_ns = s->start_ns + s->opts->time_ns;
@@ -328,7 +322,7 @@ static int run_jobs(struct mmr_soak *s)
 	keep_time(s, jobs, started);
 	while (opened--)
 		mmr_soak_disk_close(&jobs[opened]);
-	s->end_ns = mmr_soak_now();
+	s->end_ns = mmr_clock_monotonic();
 	free(jobs);
 	return rc;
 }
@@ -357,7 +351,7 @@ static int start(struct mmr_soak *s, const struct mmr_soak_opts *opts)
 	s->base = opts->seed;
 	if (!opts->seed_given &&
 	    getrandom(&s->base, sizeof(s->base), 0) != sizeof(s->base))
-		s->base = (uint64_t)mmr_soak_now();
+		s->base = (uint64_t)mmr_clock_monotonic();
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->finding_lock, NULL);
 	rc = mmr_soak_disk_start(s);

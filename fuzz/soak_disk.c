@@ -18,6 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../ops/clock.h"
+
 #define SYNC_EVERY_NS 100000000LL
 
 static void running_path(const struct mmr_soak *s, int number, char *path,
@@ -115,11 +117,11 @@ int mmr_soak_disk_case(struct mmr_soak_job *job, const char *text,
 	free(buf);
 	if (rc)
 		return rc;
-	now = mmr_soak_now();
+	now = mmr_clock_monotonic();
 	if (s->opts->sync || now - job->synced_ns >= SYNC_EVERY_NS) {
 		if (fdatasync(job->fd))
 			return -errno;
-		job->synced_ns = mmr_soak_now();
+		job->synced_ns = mmr_clock_monotonic();
 	}
 	return 0;
 }

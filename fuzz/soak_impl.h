@@ -76,8 +76,6 @@ struct mmr_soak_job {
 	int64_t synced_ns;
 };
 
-int64_t mmr_soak_now(void); /* CLOCK_MONOTONIC, ns */
-
 /* soak_stat.c: adds one run. */
 void mmr_soak_stat_add(struct mmr_soak_stat *st, const struct mmr_case *c,
 		       uint64_t seed, const struct mmr_run_result *res);

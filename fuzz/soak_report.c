@@ -10,13 +10,14 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "../ops/clock.h"
 #include "../triage/engine.h"
 #include "../triage/version.h"
 #include "measure.h"
 
 static double seconds(const struct mmr_soak *s)
 {
-	int64_t end = s->end_ns ? s->end_ns : mmr_soak_now();
+	int64_t end = s->end_ns ? s->end_ns : mmr_clock_monotonic();
 
 	return (double)(end - s->start_ns) / 1e9;
 }

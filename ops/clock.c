@@ -157,3 +157,11 @@ uint64_t mmr_clock_now(const struct mmr_clock *c)
 {
 	return c->source == MMR_CLOCK_COUNTER ? mmr_clock_counter() : raw_now();
 }
+
+int64_t mmr_clock_monotonic(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}

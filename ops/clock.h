@@ -55,5 +55,7 @@ static inline uint64_t mmr_clock_from_ns(const struct mmr_clock *c, uint64_t ns)
 void mmr_clock_init(struct mmr_clock *c);
 /* Engine only: now, in ticks of c. */
 uint64_t mmr_clock_now(const struct mmr_clock *c);
+/* Engine only: CLOCK_MONOTONIC in ns, for deadlines.  Any thread. */
+int64_t mmr_clock_monotonic(void);
 
 #endif

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../ops/clock.h"
 #include "../ops/compile.h"
 #include "ladder.h"
 #include "sample.h"
@@ -49,14 +50,6 @@ static const struct step steps[] = {
 	{"sysrq", mmr_ladder_sysrq, 10, false, true},
 	{"ptrace", mmr_ladder_ptrace, 30, true, true},
 };
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 static void look_at_slot(struct mmr_ladder *l)
 {
@@ -121,7 +114,7 @@ static int ladder_init(struct mmr_ladder *l, const struct mmr_suspect *s)
 {
 	memset(l, 0, sizeof(*l));
 	l->s = s;
-	l->t0_ns = now_ns();
+	l->t0_ns = mmr_clock_monotonic();
 	l->pid = s->host_pid;
 	l->tid = s->host_tid;
 	l->faults_per_s = -1;
@@ -197,7 +190,7 @@ static void spool(struct mmr_ladder *l, char *path, size_t n)
 	unsigned int k = atomic_fetch_add(&spool_count, 1);
 	char *text =
 		json_dumps(l->root, JSON_INDENT(1) | JSON_REAL_PRECISION(10));
-	int64_t begin = now_ns();
+	int64_t begin = mmr_clock_monotonic();
 	size_t i, len = text ? strlen(text) : 0;
 	bool ok = false;
 	int fd, err = ENOMEM;
@@ -224,12 +217,12 @@ static void spool(struct mmr_ladder *l, char *path, size_t n)
 		mmr_ladder_missing(l, "evidence on disk before step 5: %s",
 				   strerror(err));
 	}
-	json_object_set_new(l->root, "spool",
-			    json_pack("{s:b, s:f, s:f, s:I}", "on_disk", ok,
-				      "at_ms", (double)(begin - l->t0_ns) / 1e6,
-				      "took_ms",
-				      (double)(now_ns() - begin) / 1e6, "bytes",
-				      (json_int_t)len));
+	json_object_set_new(
+		l->root, "spool",
+		json_pack("{s:b, s:f, s:f, s:I}", "on_disk", ok, "at_ms",
+			  (double)(begin - l->t0_ns) / 1e6, "took_ms",
+			  (double)(mmr_clock_monotonic() - begin) / 1e6,
+			  "bytes", (json_int_t)len));
 	free(text);
 }
 
@@ -246,7 +239,7 @@ static bool settle(struct mmr_ladder *l, int ms)
 
 static void climb_one(struct mmr_ladder *l, const struct step *st, int number)
 {
-	int64_t begin = now_ns();
+	int64_t begin = mmr_clock_monotonic();
 	const char *note = "";
 	bool moved = false;
 	double at, took;
@@ -259,7 +252,7 @@ static void climb_one(struct mmr_ladder *l, const struct step *st, int number)
 	else
 		note = st->run(l);
 	at = (double)(begin - l->t0_ns) / 1e6;
-	took = (double)(now_ns() - begin) / 1e6;
+	took = (double)(mmr_clock_monotonic() - begin) / 1e6;
 	if (!l->ended_by && settle(l, *note == 's' ? 0 : st->settle_ms)) {
 		moved = true;
 		l->ended_by = st->name;

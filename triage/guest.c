@@ -21,6 +21,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../ops/clock.h"
+
 #define SEC 1000000000LL
 /* Wide: an emulated guest on a loaded machine. */
 #define BOOT_LIMIT (120 * SEC)
@@ -72,8 +74,8 @@ int mmr_guest_wait_ready(struct mmr_guest *g, struct mmr_guest_member *m,
 	const char *s;
 	size_t len;
 	char *data;
-	int err = mmr_wire_read(m->qemu.line, 0, mmr_wire_now() + limit, &data,
-				&len);
+	int err = mmr_wire_read(m->qemu.line, 0, mmr_clock_monotonic() + limit,
+				&data, &len);
 
 	if (!err) {
 		j = json_loadb(data, len, 0, NULL);
@@ -102,10 +104,10 @@ int mmr_guest_wait_ready(struct mmr_guest *g, struct mmr_guest_member *m,
 /* Whether the kernel says anything at all within the limit. */
 static bool speaks(struct mmr_guest_member *m, int64_t limit)
 {
-	int64_t end = mmr_wire_now() + limit;
+	int64_t end = mmr_clock_monotonic() + limit;
 	bool yes = false;
 
-	while (!yes && mmr_wire_now() < end) {
+	while (!yes && mmr_clock_monotonic() < end) {
 		char *con = mmr_qemu_console(&m->conf, &m->qemu, 100);
 
 		yes = con && *con;
@@ -119,7 +121,7 @@ static bool speaks(struct mmr_guest_member *m, int64_t limit)
 static int boot(struct mmr_guest *g, char *text, size_t n)
 {
 	struct mmr_guest_member *m = &g->m[0];
-	int64_t t = mmr_wire_now();
+	int64_t t = mmr_clock_monotonic();
 	struct stat st;
 	int err;
 
@@ -143,16 +145,16 @@ static int boot(struct mmr_guest *g, char *text, size_t n)
 		 * (nested virtualisation half set up): emulate. */
 		mmr_qemu_end(&m->qemu);
 		m->conf.kvm = false;
-		t = mmr_wire_now();
+		t = mmr_clock_monotonic();
 	}
 	if (err)
 		return err;
-	g->stats.boot_ns = mmr_wire_now() - t;
+	g->stats.boot_ns = mmr_clock_monotonic() - t;
 	snprintf(g->stats.accel, sizeof(g->stats.accel), "%s",
 		 m->conf.kvm ? "kvm" : "tcg");
-	t = mmr_wire_now();
+	t = mmr_clock_monotonic();
 	err = mmr_qemu_save(&m->conf, &m->qemu);
-	g->stats.save_ns = mmr_wire_now() - t;
+	g->stats.save_ns = mmr_clock_monotonic() - t;
 	if (!err && !stat(m->conf.state, &st)) {
 		g->stats.state_bytes = st.st_size;
 		g->has_state = true;

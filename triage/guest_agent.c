@@ -27,6 +27,8 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "../ops/clock.h"
+
 static void mounts(void)
 {
 	static const struct {
@@ -175,13 +177,13 @@ static bool take_output(int fd, char *out, size_t cap, size_t *used)
 static int watch_program(pid_t pid, int64_t limit, int fd, char *out,
 			 size_t cap, size_t *used)
 {
-	int64_t end = mmr_wire_now() + limit;
+	int64_t end = mmr_clock_monotonic() + limit;
 	int status = 0;
 
 	while (waitpid(pid, &status, WNOHANG) != pid) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
 
-		if (mmr_wire_now() > end) {
+		if (mmr_clock_monotonic() > end) {
 			kill(-pid, SIGKILL);
 			status = 124 << 8;
 			break;

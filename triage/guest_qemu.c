@@ -22,6 +22,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../ops/clock.h"
+
 #define MAX_ARGV 96
 
 struct argv {
@@ -145,11 +147,11 @@ static pid_t spawn(char *const argv[], const char *log)
 static int connect_unix(const char *dir, const char *name, struct mmr_qemu *q)
 {
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
-	int64_t end = mmr_wire_now() + 20000000000LL;
+	int64_t end = mmr_clock_monotonic() + 20000000000LL;
 	int fd;
 
 	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/%s", dir, name);
-	while (mmr_wire_now() < end) {
+	while (mmr_clock_monotonic() < end) {
 		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		if (fd < 0)
 			return -errno;
@@ -168,9 +170,9 @@ static json_t *qmp_line(int fd)
 {
 	char buf[16384];
 	size_t n = 0;
-	int64_t end = mmr_wire_now() + 20000000000LL;
+	int64_t end = mmr_clock_monotonic() + 20000000000LL;
 
-	while (n < sizeof(buf) - 1 && mmr_wire_now() < end) {
+	while (n < sizeof(buf) - 1 && mmr_clock_monotonic() < end) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
 
 		if (poll(&p, 1, 1000) <= 0)
@@ -206,9 +208,9 @@ static json_t *qmp(int fd, const char *cmd)
 /* What is sent down the line before the state is loaded is lost. */
 static bool wait_running(struct mmr_qemu *q)
 {
-	int64_t end = mmr_wire_now() + 60000000000LL;
+	int64_t end = mmr_clock_monotonic() + 60000000000LL;
 
-	while (mmr_wire_now() < end) {
+	while (mmr_clock_monotonic() < end) {
 		json_t *j = qmp(q->qmp, "{\"execute\":\"query-status\"}\n");
 		bool running = json_is_true(json_object_get(j, "running"));
 
@@ -266,7 +268,7 @@ int mmr_qemu_start(const struct mmr_qemu_conf *c, bool incoming,
 
 int mmr_qemu_save(const struct mmr_qemu_conf *c, struct mmr_qemu *q)
 {
-	int64_t end = mmr_wire_now() + 120000000000LL;
+	int64_t end = mmr_clock_monotonic() + 120000000000LL;
 	char cmd[512];
 	json_t *j;
 
@@ -281,7 +283,7 @@ int mmr_qemu_save(const struct mmr_qemu_conf *c, struct mmr_qemu *q)
 	if (!j)
 		return -EPIPE;
 	json_decref(j);
-	while (mmr_wire_now() < end) {
+	while (mmr_clock_monotonic() < end) {
 		const char *s;
 		bool done, failed;
 

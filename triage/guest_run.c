@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../ops/clock.h"
+
 #define SEC 1000000000LL
 #define RESTORE_LIMIT (120 * SEC) /* wide: an emulated, loaded machine */
 #define CONSOLE_KEEP 65536
@@ -21,7 +23,7 @@
 /* Until the first byte of an answer; an interrupt ends it within a second. */
 static int wait_answer(struct mmr_guest_member *m, int64_t end)
 {
-	while (mmr_wire_now() < end) {
+	while (mmr_clock_monotonic() < end) {
 		struct pollfd p = {.fd = m->qemu.line, .events = POLLIN};
 
 		if (poll(&p, 1, 1000) > 0)
@@ -38,7 +40,7 @@ static int wait_answer(struct mmr_guest_member *m, int64_t end)
 static int ask(struct mmr_guest_member *m, json_t *req, const char *payload,
 	       size_t len, int64_t limit, json_t **ans)
 {
-	int64_t end = mmr_wire_now() + limit;
+	int64_t end = mmr_clock_monotonic() + limit;
 	char *s = req ? json_dumps(req, JSON_COMPACT) : NULL, *data;
 	size_t n;
 	int err;
@@ -76,7 +78,7 @@ static int ping(struct mmr_guest_member *m, int64_t limit)
 static int fresh(struct mmr_guest *g, struct mmr_guest_member *m, char *text,
 		 size_t n)
 {
-	int64_t t = mmr_wire_now(), took;
+	int64_t t = mmr_clock_monotonic(), took;
 	int err;
 
 	mmr_qemu_end(&m->qemu);
@@ -91,7 +93,7 @@ static int fresh(struct mmr_guest *g, struct mmr_guest_member *m, char *text,
 		mmr_qemu_end(&m->qemu);
 		return err;
 	}
-	took = mmr_wire_now() - t;
+	took = mmr_clock_monotonic() - t;
 	pthread_mutex_lock(&g->lock);
 	g->stats.restores++;
 	g->stats.restore_ns = took;

@@ -8,23 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
-int64_t mmr_wire_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
-}
+#include "../ops/clock.h"
 
 /* Waits until fd is ready for events, or the deadline. */
 static int ready(int fd, short events, int64_t deadline_ns)
 {
 	for (;;) {
 		struct pollfd p = {.fd = fd, .events = events};
-		int64_t left = deadline_ns ? deadline_ns - mmr_wire_now()
+		int64_t left = deadline_ns ? deadline_ns - mmr_clock_monotonic()
 					   : 1000000000LL;
 		int n;
 

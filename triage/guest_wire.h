@@ -21,6 +21,5 @@ int mmr_wire_read(int fd, int ack, int64_t deadline_ns, char **data, size_t *n);
 /* Writes a frame; ack: wait for '+' after each chunk. */
 int mmr_wire_write(int fd, int ack, int64_t deadline_ns, const char *data,
 		   size_t n);
-int64_t mmr_wire_now(void);
 
 #endif

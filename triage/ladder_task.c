@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../ops/clock.h"
 #include "../ops/compile.h"
 #include "helper.h"
 #include "ladder.h"
@@ -20,14 +21,6 @@
 #define UNWIND_MAX 8 /* tasks in step 7 */
 #define SYMS_MAX 1024
 #define SYM_LEN 96
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 static json_t *chains_json(const struct mmr_perf_sum *sum)
 {
@@ -74,14 +67,14 @@ static double perf_watch(struct mmr_ladder *l, struct mmr_perf *p,
 			 struct mmr_perf *profile, struct mmr_perf_sum *sums)
 {
 	const struct timespec nap = {0, PERF_SLICE_MS * 1000000L};
-	int64_t begin = now_ns(), last = begin, t;
+	int64_t begin = mmr_clock_monotonic(), last = begin, t;
 	uint64_t faults = 0, f;
 	int i;
 
 	for (i = 0; i < PERF_SLICES && !mmr_ladder_moved(l); i++) {
 		nanosleep(&nap, NULL);
 		f = mmr_perf_faults(p);
-		t = now_ns();
+		t = mmr_clock_monotonic();
 		mmr_perf_drain(p, &sums[0]);
 		mmr_perf_drain(profile, &sums[1]);
 		mmr_timeline_faults(
@@ -292,8 +285,8 @@ static void culprit_facts(struct mmr_ladder *l, const struct look *k, int n)
 	faults = atomic_load(&t->faults) - l->segv0;
 	l->faults_per_s = (double)(b->minflt - a->minflt) * 1e6 / us;
 	if (faults)
-		l->faults_per_s =
-			(double)faults * 1e9 / (double)(now_ns() - l->t0_ns);
+		l->faults_per_s = (double)faults * 1e9 /
+				  (double)(mmr_clock_monotonic() - l->t0_ns);
 }
 
 static json_t *look_json(const struct look *k)

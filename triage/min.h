@@ -54,8 +54,6 @@ enum mmr_min_care {
 	MMR_MIN_CAREFUL, /* a smaller number is not */
 };
 
-int64_t mmr_min_now(void);
-
 /* Runs the case as given until its rate is known; fills the reference.  0,
  * -errno; m->res->reproduced 0 and text: why nothing can be done. */
 int mmr_min_reference(struct mmr_min *m, const struct mmr_case *c)

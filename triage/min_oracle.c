@@ -12,8 +12,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "../ops/clock.h"
 #include "min.h"
 
 #define MISS 0.03      /* chance of calling something needed that is not */
@@ -31,14 +31,6 @@
 #define CONTROL_MISSES 3	  /* a rate of 0.9 has fewer with 93 % */
 #define REF_WAIT_NS 50000000000LL /* likewise: "never fails" in a minute */
 
-int64_t mmr_min_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 /*
  * One run.  rounds and run_ns: bounds, 0 none.  cut: the deadline made it
  * shorter than that.  The caller frees r when 0 is returned.
@@ -49,7 +41,7 @@ static int run_once(struct mmr_min *m, const struct mmr_case *c,
 {
 	struct mmr_run_opts o = m->opts->run;
 	uint64_t own = o.rounds ? o.rounds : (uint64_t)c->rounds;
-	int64_t left = deadline_ns - mmr_min_now();
+	int64_t left = deadline_ns - mmr_clock_monotonic();
 	int64_t budget = o.budget_ns ? o.budget_ns : c->budget_ns;
 	int rc;
 
@@ -215,7 +207,7 @@ static void take_reference(struct mmr_min *m, const struct reference *ref)
 static bool reference_done(const struct mmr_min *m, const struct mmr_case *c,
 			   const struct reference *ref)
 {
-	int64_t spent = mmr_min_now() - m->start_ns;
+	int64_t spent = mmr_clock_monotonic() - m->start_ns;
 	uint64_t runs = m->res->ref_runs, want = REF_RUNS;
 	uint64_t hits = ref->n ? ref->tallies[most_frequent(ref)].hits : 0;
 	int64_t wait = REF_WAIT_NS;
@@ -260,7 +252,7 @@ static void refuse(struct mmr_min *m, const struct mmr_run_result *last)
 			 "nothing to minimise; if it fails rarely, give more "
 			 "time with --budget, or a seen line",
 			 (unsigned long long)res->ref_runs,
-			 (double)(mmr_min_now() - m->start_ns) / 1e9);
+			 (double)(mmr_clock_monotonic() - m->start_ns) / 1e9);
 }
 
 /* A guest is thrown away with what cannot be killed in it; this machine is

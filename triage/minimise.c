@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../ops/clock.h"
 #include "finding.h"
 #include "min.h"
 
@@ -28,9 +29,9 @@ void mmr_min_log(struct mmr_min *m, const char *what, uint64_t runs,
 	if (!m->opts->log)
 		return;
 	fprintf(m->opts->log, "%4d %6.1fs  %s: %llu/%llu hits, %s (%d left)\n",
-		m->step, (double)(mmr_min_now() - m->start_ns) / 1e9, what,
-		(unsigned long long)hits, (unsigned long long)runs, decision,
-		stmts);
+		m->step, (double)(mmr_clock_monotonic() - m->start_ns) / 1e9,
+		what, (unsigned long long)hits, (unsigned long long)runs,
+		decision, stmts);
 	fflush(m->opts->log);
 }
 
@@ -258,7 +259,7 @@ static int verify(struct mmr_min *m)
 
 	for (i = 0; i < FINAL_RUNS; i++) {
 		/* The last one must be able to end: a hit takes that long. */
-		if (i > 0 && end - mmr_min_now() < m->ref_wall_ns)
+		if (i > 0 && end - mmr_clock_monotonic() < m->ref_wall_ns)
 			break;
 		rc = mmr_min_full_run(m, m->best, end);
 		if (rc == -EAGAIN)
@@ -324,7 +325,7 @@ int mmr_minimise(const struct mmr_case *c, const struct mmr_min_opts *opts,
 		return rc;
 	m->opts = opts;
 	m->res = res;
-	m->start_ns = mmr_min_now();
+	m->start_ns = mmr_clock_monotonic();
 	m->deadline_ns = m->start_ns + opts->budget_ns / 10 * 9;
 	m->next_round = opts->run.first_round;
 	m->best = mmr_case_clone(c);

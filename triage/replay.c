@@ -6,15 +6,8 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
-static int64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
+#include "../ops/clock.h"
 
 uint64_t mmr_replay_rounds(const struct mmr_run_result *r, uint64_t first)
 {
@@ -61,7 +54,8 @@ static bool cut_short(const struct mmr_run_result *r, bool shortened)
 int mmr_replay(const struct mmr_case *c, const struct mmr_replay_opts *opts,
 	       struct mmr_replay_result *res)
 {
-	int64_t deadline = opts->time_ns ? now_ns() + opts->time_ns : 0;
+	int64_t deadline =
+		opts->time_ns ? mmr_clock_monotonic() + opts->time_ns : 0;
 	int64_t budget =
 		opts->run.budget_ns ? opts->run.budget_ns : c->budget_ns;
 	uint64_t rounds =
@@ -84,7 +78,7 @@ int mmr_replay(const struct mmr_case *c, const struct mmr_replay_opts *opts,
 
 		o.first_round += i * rounds;
 		if (deadline) {
-			int64_t left = deadline - now_ns();
+			int64_t left = deadline - mmr_clock_monotonic();
 
 			if (left <= 0)
 				break;

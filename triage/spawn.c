@@ -14,10 +14,10 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../ops/area.h"
+#include "../ops/clock.h"
 #include "cap.h"
 #include "sample.h"
 
@@ -210,23 +210,15 @@ int mmr_spawn_reap(struct mmr_spawned *s)
 	return 1;
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* Waits for the holder's end: 1, or 0 when the time is over. */
 static int wait_end(struct mmr_spawned *s, int64_t limit_ns)
 {
-	int64_t end = now_ns() + limit_ns, left;
+	int64_t end = mmr_clock_monotonic() + limit_ns, left;
 
 	while (!mmr_spawn_reap(s)) {
 		struct pollfd p = {.fd = s->pidfd, .events = POLLIN};
 
-		left = end - now_ns();
+		left = end - mmr_clock_monotonic();
 		if (left <= 0)
 			return 0;
 		/* Without pidfd: look again every 2 ms. */

@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "../../ops/clock.h"
 #include "../../triage/guest_image.h"
 #include "../../triage/guest_wire.h"
 #include "../../triage/result_json.h"
@@ -33,7 +34,7 @@ static void *reader(void *arg)
 {
 	struct side *s = arg;
 
-	s->err = mmr_wire_read(s->fd, s->ack, mmr_wire_now() + 10 * SEC,
+	s->err = mmr_wire_read(s->fd, s->ack, mmr_clock_monotonic() + 10 * SEC,
 			       &s->data, &s->n);
 	return NULL;
 }
@@ -53,9 +54,10 @@ static void send_one(size_t n, int ack, const char *noise)
 	assert_int_equal(write(fd[0], noise, strlen(noise)),
 			 (ssize_t)strlen(noise));
 	assert_int_equal(pthread_create(&t, NULL, reader, &s), 0);
-	assert_int_equal(
-		mmr_wire_write(fd[0], ack, mmr_wire_now() + 10 * SEC, data, n),
-		0);
+	assert_int_equal(mmr_wire_write(fd[0], ack,
+					mmr_clock_monotonic() + 10 * SEC, data,
+					n),
+			 0);
 	pthread_join(t, NULL);
 	assert_int_equal(s.err, 0);
 	assert_int_equal(s.n, n);
@@ -91,7 +93,7 @@ static void test_gone(void **state)
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
 	close(fd[1]);
-	err = mmr_wire_write(fd[0], 1, mmr_wire_now() + 5 * SEC, "x", 1);
+	err = mmr_wire_write(fd[0], 1, mmr_clock_monotonic() + 5 * SEC, "x", 1);
 	assert_int_equal(err, -EPIPE);
 	close(fd[0]);
 }
@@ -105,12 +107,14 @@ static void test_no_socket(void **state)
 
 	(void)state;
 	assert_int_equal(pipe(fd), 0);
-	assert_int_equal(
-		mmr_wire_write(fd[1], 0, mmr_wire_now() + 5 * SEC, "abc", 3),
-		0);
-	assert_int_equal(
-		mmr_wire_read(fd[0], 0, mmr_wire_now() + 5 * SEC, &data, &n),
-		0);
+	assert_int_equal(mmr_wire_write(fd[1], 0,
+					mmr_clock_monotonic() + 5 * SEC, "abc",
+					3),
+			 0);
+	assert_int_equal(mmr_wire_read(fd[0], 0,
+				       mmr_clock_monotonic() + 5 * SEC, &data,
+				       &n),
+			 0);
 	assert_int_equal(n, 3);
 	assert_memory_equal(data, "abc", 3);
 	free(data);
@@ -129,7 +133,7 @@ static int read_bytes(const char *bytes, int hang_up, int64_t limit)
 			 (ssize_t)strlen(bytes));
 	if (hang_up)
 		close(fd[0]);
-	err = mmr_wire_read(fd[1], 0, mmr_wire_now() + limit, &data, &n);
+	err = mmr_wire_read(fd[1], 0, mmr_clock_monotonic() + limit, &data, &n);
 	if (!err)
 		free(data);
 	if (!hang_up)
