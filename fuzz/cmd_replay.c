@@ -44,7 +44,7 @@ static const struct mmr_command command = {
 		"of 100 times.\nThe first hit is stored as a finding below "
 		"--out (default " OUT_DIR ").",
 	.examples =
-		"  mmrace replay corpus/seeds/s1-hint.case    one run, with "
+		"  mmrace replay corpus/seeds/s1-base.case    one run, with "
 		"measurements\n"
 		"  mmrace replay x.case --runs 100            its rate\n"
 		"  mmrace replay x.case --time 10m --json     the same, for a "

@@ -18,8 +18,8 @@ static const struct mmr_command command = {
 		"Tells what a case consists of and whether this machine can "
 		"run it, or, for the\nfolder of a finding, what went wrong and "
 		"what every thread did around that time.",
-	.examples = "  mmrace show corpus/seeds/s2.case\n"
-		    "  mmrace show mmrace-out/findings/hang-1f2e3d4c\n",
+	.examples = "  mmrace show corpus/seeds/s2-64m.case\n"
+		    "  mmrace show mmrace-out/findings/ID\n",
 	.groups = 0,
 	.min_args = 1,
 	.max_args = 1,

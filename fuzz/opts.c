@@ -218,8 +218,7 @@ static int set_guest(enum common_id id, const char *value,
 			g->mem_mib = (int)(size >> 20);
 			return 0;
 		}
-		mmr_opts_error("--guest-mem %s: wants a size from 256M",
-			       value);
+		mmr_opts_error("--guest-mem %s: wants a size from 256M", value);
 		return -EINVAL;
 	default:
 		if (mmr_opts_u64(value, &n) || n < 1 || n > 64) {
@@ -367,6 +366,28 @@ static int bad_option(int c, char **argv)
 	return mmr_opts_error("unknown option %s (try --help)", word);
 }
 
+/* getopt_long() takes any beginning of a name, so that --out would be the
+ * --output of another command: names are whole here. */
+static bool names_whole(int argc, char **argv, const struct option *table)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
+		size_t len = strcspn(argv[i], "=");
+		const struct option *p = table;
+
+		if (strncmp(argv[i], "--", 2))
+			continue;
+		while (p->name && (strlen(p->name) != len - 2 ||
+				   strncmp(p->name, argv[i] + 2, len - 2)))
+			p++;
+		if (!p->name) {
+			optind = i + 1;
+			return false;
+		}
+		i += p->has_arg == required_argument && !argv[i][len];
+	}
+	return true;
+}
+
 int mmr_opts_parse(const struct mmr_command *cmd, int argc, char **argv,
 		   struct mmr_cmd_opts *o, void *own)
 {
@@ -379,6 +400,10 @@ int mmr_opts_parse(const struct mmr_command *cmd, int argc, char **argv,
 	o->profile = mmr_profile_find("mixed");
 	build_table(cmd, table);
 	opterr = 0;
+	if (!names_whole(argc, argv, table)) {
+		optopt = 0;
+		return bad_option('?', argv);
+	}
 	optind = 1;
 	while ((c = getopt_long(argc, argv, shorts, table, NULL)) != -1) {
 		if (c == '?' || c == ':')
@@ -487,8 +512,8 @@ static int guest_start(struct mmr_cmd_opts *o)
 			"guest %s under %s: boot %.1f s, save %.1f s, state "
 			"%.0f MB, scale factor %.1f\n",
 			st.kernel, st.accel, (double)st.boot_ns / 1e9,
-			(double)st.save_ns / 1e9,
-			(double)st.state_bytes / 1e6, st.scale);
+			(double)st.save_ns / 1e9, (double)st.state_bytes / 1e6,
+			st.scale);
 	return 0;
 }
 

@@ -97,6 +97,9 @@ enum mmr_proc_state {
 	MMR_PROC_REAPED = 3,
 };
 
+#define MMR_HELD_STOPPED 1u
+#define MMR_HELD_TRACED 2u
+
 struct mmr_proc_slot {
 	_Alignas(64) _Atomic uint32_t state; /* enum mmr_proc_state */
 	_Atomic int32_t pid; /* in the namespace */
@@ -110,6 +113,7 @@ struct mmr_proc_slot {
 				     * bit 0: its exit is not to be measured
 				     * (the supervisor's clean-up, or the end
 				     * was seen late) */
+	_Atomic uint32_t held; /* MMR_HELD_*: by a stop, by a tracer */
 	_Atomic uint64_t exit_start; /* ticks: exit_group or fatal signal, 0 */
 	_Atomic uint64_t exit_end; /* ticks: seen reapable, 0 */
 	_Atomic uint64_t cpu_at_exit_ns; /* CPU time when exit_start was set */

@@ -9,7 +9,6 @@
 #include "child_machine.h"
 
 #define CLD_EXITED_CODE 1
-#define SIG_KILL 9
 #define KILLED (-2) /* in a proc slot's pidfd, which is of no use then */
 #define REAP_ONE (WEXITED | WNOHANG | __WALL)
 

@@ -37,6 +37,11 @@
 /* What an operation runs through lies together. */
 #define MMR_HOT __attribute__((section(".text.hot.mmr")))
 
+/* The kernel's numbers, the same on every architecture here. */
+#define SIG_KILL 9
+#define SIG_CONT 18
+#define SIG_STOP 19
+
 #define MMR_EXPLAINED_QUIET 1u /* bit 0 of `explained` */
 #define MMR_EXPLAINED_EXIT (1u << 31)
 

@@ -78,6 +78,7 @@ int64_t mmr_proc_claim(uint32_t proc, uint32_t n, int32_t owner)
 		p->host_pid = 0;
 		p->status = 0;
 		p->explained = 0;
+		p->held = 0;
 		p->exit_start = p->exit_end = 0;
 		p->cpu_at_exit_ns = p->delay_at_exit_ns = 0;
 		p->mapped = 0;
@@ -300,6 +301,24 @@ static bool is_fatal(int sig)
 	return sig > 0 && sig <= SIG_MAX && !(harmless >> sig & 1);
 }
 
+/*
+ * A fatal signal begins an exit, which is timed from here; not so for a
+ * process that is stopped or traced, which any signal but KILL leaves as it
+ * is.
+ */
+static void before_signal(struct mmr_proc_slot *p, int sig)
+{
+	if (sig == SIG_STOP)
+		atomic_fetch_or(&p->held, MMR_HELD_STOPPED);
+	if (sig == SIG_CONT)
+		atomic_fetch_and(&p->held, ~MMR_HELD_STOPPED);
+	if (!is_fatal(sig))
+		return;
+	atomic_fetch_or(&p->explained, 1u << sig);
+	if (sig == SIG_KILL || !atomic_load(&p->held))
+		mmr_proc_exit_begin(p, 0, atomic_load(&p->pid));
+}
+
 int64_t mmr_child_kill(struct mmr_child *c, const struct mmr_insn *in, int arg,
 		       int sig)
 {
@@ -307,18 +326,19 @@ int64_t mmr_child_kill(struct mmr_child *c, const struct mmr_insn *in, int arg,
 	struct mmr_proc_slot *p;
 	int64_t i, pid, ret, first = 0;
 
-	v = mmr_child_ref(c, in->arg[arg].lo, MMR_REF_PROCESS);
+	v = mmr_child_ref(c, in->arg[arg].lo, MMR_REF_PROCESS | MMR_REF_PIDFD);
 	if (!v.kind)
 		return MMR_SKIPPED;
+	if (v.kind == MMR_REF_PIDFD) {
+		before_signal(&c->procs[v.b], sig);
+		return mmr_sys4(MMR_NR_pidfd_send_signal, v.a, sig, 0, 0);
+	}
 	for (i = 0; i < v.b; i++) {
 		p = &c->procs[v.a + i];
 		pid = atomic_load(&p->pid);
 		if (pid <= 1) /* never ours to send to */
 			continue;
-		if (is_fatal(sig)) {
-			atomic_fetch_or(&p->explained, 1u << sig);
-			mmr_proc_exit_begin(p, 0, pid);
-		}
+		before_signal(p, sig);
 		ret = mmr_sys2(__NR_kill, pid, sig);
 		if (ret < 0 && first == 0)
 			first = ret;
@@ -347,7 +367,7 @@ int64_t mmr_child_pidfd_open(struct mmr_child *c, const struct mmr_insn *in,
 		return MMR_SKIPPED;
 	fd = mmr_sys2(MMR_NR_pidfd_open, atomic_load(&c->procs[v.a].pid), 0);
 	if (fd >= 0)
-		mmr_child_set_ref(c, in->dst, MMR_REF_PIDFD, fd, 0);
+		mmr_child_set_ref(c, in->dst, MMR_REF_PIDFD, fd, v.a);
 	return fd;
 }
 
@@ -355,15 +375,18 @@ int64_t mmr_child_ptrace_seize(struct mmr_child *c, const struct mmr_insn *in,
 			       int arg, uint64_t options)
 {
 	struct mmr_ref_value v;
+	struct mmr_proc_slot *p;
 	int64_t i, ret, first = 0;
 
 	v = mmr_child_ref(c, in->arg[arg].lo, MMR_REF_PROCESS);
 	if (!v.kind)
 		return MMR_SKIPPED;
 	for (i = 0; i < v.b; i++) {
-		ret = mmr_sys4(__NR_ptrace, PTRACE_SEIZE,
-			       atomic_load(&c->procs[v.a + i].pid), 0,
-			       (int64_t)options);
+		p = &c->procs[v.a + i];
+		ret = mmr_sys4(__NR_ptrace, PTRACE_SEIZE, atomic_load(&p->pid),
+			       0, (int64_t)options);
+		if (ret == 0)
+			atomic_fetch_or(&p->held, MMR_HELD_TRACED);
 		if (ret < 0 && first == 0)
 			first = ret;
 	}

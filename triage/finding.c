@@ -92,11 +92,37 @@ static int write_sync(const char *path, const void *data, size_t n)
 	return ret;
 }
 
+static int write_through(const char *path, const void *data, size_t n)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), ret = 0;
+	const char *p = data;
+
+	if (fd < 0)
+		return -errno;
+	while (n && !ret) {
+		ssize_t put = write(fd, p, n);
+
+		if (put < 0 && errno != EINTR)
+			ret = -errno;
+		if (put > 0) {
+			p += put;
+			n -= (size_t)put;
+		}
+	}
+	if (close(fd) && !ret)
+		ret = -errno;
+	return ret;
+}
+
 int mmr_write_file(const char *path, const void *data, size_t n)
 {
 	char *tmp = NULL, *dir = NULL, *slash;
+	struct stat st;
 	int ret;
 
+	/* A device or a pipe is written to, never put another file over. */
+	if (!stat(path, &st) && !S_ISREG(st.st_mode))
+		return write_through(path, data, n);
 	if (asprintf(&tmp, "%s.tmp-%d", path, getpid()) < 0)
 		return -ENOMEM;
 	ret = write_sync(tmp, data, n);

@@ -425,8 +425,8 @@ static void judge_end(struct run *r)
 		    "case, it needs more memory than its cap");
 	else
 		say(res, MMR_VOID,
-		    done ? "no round counted: a rendezvous or a latch never "
-			   "came"
+		    done ? "no round counted: what its threads waited for "
+			   "never came"
 			 : "no round came to its end within the budget");
 }
 

@@ -91,7 +91,8 @@ static void add_where(const struct mmr_ladder *l, struct text *t)
 	size_t first = strcspn(l->frames, "<");
 	double on = l->cpu_share;
 
-	if (on < 0 && s->wall_ns > 0)
+	/* Over the whole stall, where the monitor saw it. */
+	if (s->cpu_ns > 0 && s->wall_ns > 0)
 		on = (double)s->cpu_ns / (double)s->wall_ns;
 	if (l->state == 'R' || (!l->state && on > 0.5)) {
 		add(t, ", on CPU");
@@ -117,9 +118,8 @@ static void add_where(const struct mmr_ladder *l, struct text *t)
 }
 
 /*
- * perf counts what it sees, also faults that end in a signal, but not those
- * that the kernel takes for a task (MADV_POPULATE_WRITE); the monitor counts
- * the latter too, and those from before the stall ended.
+ * The monitor's count is over the whole stall and has what perf, the task's
+ * own counters and the handler saw; perf's is of its short look only.
  */
 static double fault_rate(const struct mmr_ladder *l)
 {
@@ -127,7 +127,7 @@ static double fault_rate(const struct mmr_ladder *l)
 
 	if (l->s->fault_ns > 0)
 		monitor = (double)l->s->faults * 1e9 / (double)l->s->fault_ns;
-	return l->faults_per_s * 10 < monitor ? monitor : l->faults_per_s;
+	return monitor > 0 ? monitor : l->faults_per_s;
 }
 
 static void add_faults(const struct mmr_ladder *l, struct text *t)
