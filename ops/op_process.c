@@ -201,7 +201,9 @@ const struct mmr_op mmr_op_process_spawn = {
 		"fault, map and unmap.",
 	.class = MMR_CLASS_CALL,
 	.makes = MMR_REF_PROCESS,
-	.unit_ns = 100,
+	/* A process counts as 4 MiB and what it has mapped (watch.c): about
+	 * 2 ms of forking for each, five times that is too much. */
+	.unit_ns = 2000,
 	.nargs = 2,
 	.args =
 		{

@@ -85,11 +85,18 @@ static uint64_t get(const char *dir, const char *file, const char *word)
 	return *p >= '0' && *p <= '9' ? strtoull(p, NULL, 10) : ~0ULL;
 }
 
-static uint64_t half_of_memory(void)
+static unsigned int share_percent = 50;
+
+void mmr_cap_share(unsigned int percent)
+{
+	share_percent = percent;
+}
+
+static uint64_t share_of_memory(void)
 {
 	uint64_t kb = get("/proc", "meminfo", "MemTotal:");
 
-	return kb == ~0ULL ? 1ULL << 30 : kb / 2 * 1024;
+	return kb == ~0ULL ? 1ULL << 30 : kb / 100 * share_percent * 1024;
 }
 
 /*
@@ -254,7 +261,7 @@ int mmr_cap_start(void)
 	static const char *const by[] = {"", "", "cgroup v1", "cgroup v2"};
 
 	memset(&cap, 0, sizeof(cap));
-	cap.bytes = half_of_memory();
+	cap.bytes = share_of_memory();
 	if (!start_v2() || !start_v1()) {
 		snprintf(cap.text, sizeof(cap.text), "memory %.1f GiB%s by %s",
 			 (double)cap.bytes / (1 << 30),

@@ -10,6 +10,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* The share of the machine's memory, in percent, instead of 50: in a guest that
+ * has nothing else to do.  Before mmr_cap_start(). */
+void mmr_cap_share(unsigned int percent);
 /* Makes the groups (mmrace-PID beside or below our own) and removes those of
  * dead engines.  0: some cap holds. */
 int mmr_cap_start(void);

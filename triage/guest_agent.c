@@ -7,6 +7,7 @@
  * PID 1 itself only reaps; the agent is its child, so that what a case
  * orphans has somebody to collect it.
  */
+#include "cap.h"
 #include "guest.h"
 #include "guest_wire.h"
 #include "result_json.h"
@@ -272,6 +273,7 @@ static _Noreturn void agent(void)
 		printf("mmrace-guest: no second serial port\n");
 		pause();
 	}
+	mmr_cap_share(85);
 	if (mmr_engine_start("/mmrace-child", text, sizeof(text)))
 		printf("mmrace-guest: %s\n", text);
 	uname(&u);
