@@ -20,7 +20,7 @@
 
 #define TICK_NS 50000000L
 #define LEDGER_NS 5000000000LL
-#define FAILURES 20 /* of mmrace itself, without a case that ran: stop */
+#define FAILURES 20 /* of mmrace itself, one after the other: stop */
 
 static int64_t time_left(const struct mmr_soak *s)
 {
@@ -149,7 +149,11 @@ static void count(struct mmr_soak *s, const struct mmr_case *c, uint64_t seed,
 {
 	pthread_mutex_lock(&s->lock);
 	mmr_soak_stat_add(&s->stat, c, seed, res);
-	if (s->stat.failed >= FAILURES && !s->stat.cases)
+	if (res->verdict == MMR_TOOL_FAILED)
+		s->failures++;
+	else
+		s->failures = 0;
+	if (s->failures >= FAILURES)
 		s->stop = true;
 	pthread_mutex_unlock(&s->lock);
 }
@@ -331,7 +335,7 @@ static int exit_code(const struct mmr_soak *s)
 {
 	if (s->nfindings)
 		return MMR_EXIT_FOUND;
-	if (s->stat.failed && !s->stat.cases)
+	if (s->failures >= FAILURES || (s->stat.failed && !s->stat.cases))
 		return MMR_EXIT_FAILED;
 	if (s->stat.skipped && !s->stat.cases)
 		return MMR_EXIT_NEEDS;

@@ -58,6 +58,7 @@ struct mmr_soak {
 	uint64_t base;			       /* seed of case 0 */
 	int64_t start_ns, deadline_ns, end_ns; /* CLOCK_MONOTONIC; 0: none */
 	_Atomic uint64_t next; /* number of the next case of this shard */
+	int failures; /* of mmrace itself, in a row; under lock */
 	_Atomic bool stop;
 	pthread_mutex_t lock, finding_lock;
 	struct mmr_soak_stat stat;
