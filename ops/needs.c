@@ -469,6 +469,14 @@ int mmr_needs_check(const struct mmr_case *c, bool may_set, char *text,
 		if (rc)
 			return rc;
 	}
+	for (i = 0; i < c->nexpects; i++)
+		if (c->expects[i].kind == MMR_EXPECT_RESTORED &&
+		    meminfo(c->expects[i].name) < 0)
+			return missing(text, n,
+				       "expects %s to be restored, and this "
+				       "kernel's /proc/meminfo has no such "
+				       "field",
+				       c->expects[i].name);
 	if (c->nsettings && !may_set)
 		return missing(text, n,
 			       "needs to change %s for as long as it runs: "

@@ -43,6 +43,7 @@ static void test_met(void **state)
 		"needs cpus>=1 nodes>=1 memory>=1M\n" BODY,
 		"needs nocap=CAP_SYS_NICE\n" BODY,
 		"needs syscall=memfd_create\n" BODY,
+		"expect restored MemFree\n" BODY,
 	};
 	char text[256], line[128];
 	struct utsname u;
@@ -65,6 +66,7 @@ static void test_missing(void **state)
 		{"needs cpus>=100000\n" BODY,
 		 "needs 100000 CPUs, this process"},
 		{"needs nodes>=1000\n" BODY, "needs 1000 NUMA nodes"},
+		{"expect restored HugePages_Fre\n" BODY, "no such field"},
 		{"needs hugepages>=1000000\n" BODY, "huge pages"},
 		{"needs memory>=1000000G\n" BODY, "needs 1000000G of"},
 		{"needs arch=s390x\n" BODY, "architecture s390x"},
