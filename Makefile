@@ -216,6 +216,8 @@ check-build: build $(UNIT_BIN) $(TOOL_BIN) $(BENCH_BIN)
 			CC='$(CLANG)' build && \
 		ln -sfn $(B)/mmrace mmrace; \
 	fi
+	@if tests/deps.sh have guest; then \
+		$(MAKE) --no-print-directory guest; fi
 
 check-unit: build $(UNIT_BIN) ## unit tests alone
 	@$(TEST_ENV) tests/run.sh unit

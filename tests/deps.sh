@@ -91,7 +91,11 @@ provide() {
 
 case ${1:-} in
 have)
-	[ "${2:-}" = clang ] && have_clang
+	case ${2:-} in
+	clang) have_clang ;;
+	guest) have_cmd qemu-system-x86_64 && have_header lzma.h ;;
+	*) false ;;
+	esac
 	exit
 	;;
 build)
