@@ -144,8 +144,12 @@ static void print_text(const struct mmr_case *c,
 	       mmr_measure_time(buf, sizeof(buf), (double)last->wall_ns));
 	print_rate(r);
 	if (last->quarantined)
-		printf("left     %d tasks that could not be killed\n",
-		       last->quarantined);
+		printf("left     %d tasks that could not be killed%s\n",
+		       last->quarantined,
+		       last->guest.kernel[0]
+			       ? ""
+			       : ": not run again on this machine; give "
+				 "--guest KERNEL");
 	mmr_measure_text(stdout, c, last);
 }
 

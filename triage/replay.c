@@ -101,6 +101,10 @@ int mmr_replay(const struct mmr_case *c, const struct mmr_replay_opts *opts,
 			mmr_run_result_free(&r);
 			break;
 		}
+		/* What it leaves behind cannot be killed: not again on this
+		 * machine.  A guest is thrown away with it. */
+		if (r.quarantined > 0 && !o.guest)
+			max = i + 1;
 		keep = count(res, &r, o.first_round, want, sizeof(want));
 		if (keep) {
 			mmr_run_result_free(&res->last);
