@@ -64,25 +64,32 @@ static int sync_dir(const char *path)
 	return ret;
 }
 
-/* Writes and syncs; nothing is left of a file that did not get whole. */
-static int write_sync(const char *path, const void *data, size_t n)
+static int write_all(int fd, const void *data, size_t n)
 {
 	const char *p = data;
-	ssize_t done;
-	int fd, ret = 0;
 
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return -errno;
-	while (n && !ret) {
-		done = write(fd, p, n);
+	while (n) {
+		ssize_t done = write(fd, p, n);
+
 		if (done < 0 && errno != EINTR)
-			ret = -errno;
+			return -errno;
 		if (done > 0) {
 			p += done;
 			n -= (size_t)done;
 		}
 	}
+	return 0;
+}
+
+/* Writes and syncs; nothing is left of a file that did not get whole. */
+static int write_sync(const char *path, const void *data, size_t n)
+{
+	int fd, ret;
+
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return -errno;
+	ret = write_all(fd, data, n);
 	if (!ret && fsync(fd))
 		ret = -errno;
 	if (close(fd) && !ret)
@@ -92,23 +99,14 @@ static int write_sync(const char *path, const void *data, size_t n)
 	return ret;
 }
 
+/* Into what is there already and no plain file. */
 static int write_through(const char *path, const void *data, size_t n)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC), ret = 0;
-	const char *p = data;
+	int fd = open(path, O_WRONLY | O_CLOEXEC), ret;
 
 	if (fd < 0)
 		return -errno;
-	while (n && !ret) {
-		ssize_t put = write(fd, p, n);
-
-		if (put < 0 && errno != EINTR)
-			ret = -errno;
-		if (put > 0) {
-			p += put;
-			n -= (size_t)put;
-		}
-	}
+	ret = write_all(fd, data, n);
 	if (close(fd) && !ret)
 		ret = -errno;
 	return ret;
