@@ -7,6 +7,8 @@
 
 . "$(dirname "$0")/../lib.sh"
 t_need_tool
+# A killed runner leaves its folder; here it goes with ours.
+export TMPDIR=$WORK
 
 kernel=
 for k in build/lab/bzImage-* /boot/vmlinuz-* \
