@@ -69,6 +69,9 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(B)/unit/%)
 TOOL_BIN := $(TOOL_SRC:tests/tools/%.c=$(B)/tools/%)
 BENCH_BIN := $(BENCH_SRC:tests/bench/%.c=$(B)/bench/%)
 
+# Not the first rule below, which is that of a file that make reads.
+.DEFAULT_GOAL := build
+
 # The compiler and the libraries, once for each build folder: make reads this
 # file first, makes it when it is not there, and starts over.
 ifneq (,$(filter-out clean help format check-style uninstall, \
