@@ -78,6 +78,10 @@ struct mmr_machine {
 	uint32_t first_slot;	/* thread slots from here on are for spawns */
 	uint8_t no_namespace;	/* and so every process needs PDEATHSIG */
 	int32_t supervisor;	/* its pid */
+	/* Of the executable, start 0: not mapped anew; see child_image.h. */
+	int32_t image_fd;
+	uint32_t image_len, image_offset;
+	uint64_t image_start;
 	struct mmr_plan plan[MMR_PLANS]; /* last: in one page with the refs */
 };
 

@@ -325,6 +325,7 @@ _Noreturn void mmr_main_start(const uint64_t *stack)
 {
 	const char *arg = stack[0] > 1 ? (const char *)stack[2] : "";
 	int64_t engine = 0, ret, flags = CLONE_NEWPID_FLAG;
+	struct mmr_image image;
 	int32_t self;
 
 	for (; *arg >= '0' && *arg <= '9'; arg++)
@@ -332,7 +333,8 @@ _Noreturn void mmr_main_start(const uint64_t *stack)
 	die_with(engine);
 	map_area();
 	map_own();
-	mmr_image_merge(stack);
+	mmr_image_merge(stack, &image);
+	mmr_image_own(&image);
 	/* The first to go when memory runs out. */
 	mmr_procfs_write("/proc/self/oom_score_adj", "1000");
 	self = (int32_t)mmr_sys0(__NR_getpid);

@@ -6,6 +6,7 @@
 #include <linux/errno.h>
 
 #include "case.h"
+#include "child_image.h"
 #include "child_machine.h"
 
 #define SIG_CHLD 17
@@ -98,6 +99,7 @@ int64_t mmr_super_fork(uint32_t proc, uint32_t copy, uint32_t slot)
 	}
 	ret = mmr_sys_fork(SIG_CHLD);
 	if (ret == 0) {
+		mmr_image_share();
 		mmr_sigaction(SIG_CHLD, NULL, 0);
 		mmr_thread_process(slot, leader);
 	}

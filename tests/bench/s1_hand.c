@@ -58,9 +58,10 @@ _Noreturn void mmr_hand_start(const uint64_t *stack)
 	const char *const *argv = (const char *const *)(stack + 1);
 	uint64_t cpu = (uint64_t)number(argv[1]), mask[16] = {0};
 	uint64_t *out = (uint64_t *)MMR_AREA_ADDR;
+	struct mmr_image image;
 	int status;
 
-	mmr_image_merge(stack);
+	mmr_image_merge(stack, &image);
 	mmr_sys6(__NR_mmap, MMR_CHILD_BASE, MMR_CHILD_SIZE, 3, 0x4032, -1, 0);
 	mmr_sys6(__NR_mmap, MMR_AREA_ADDR, 4096, 3, 0x11, 3, 0);
 	mask[(cpu >> 6) & 15] |= 1ULL << (cpu & 63);
