@@ -7,6 +7,7 @@
 #include "guest_image.h"
 #include "guest_member.h"
 #include "guest_wire.h"
+#include "scale.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -152,6 +153,8 @@ static int boot(struct mmr_guest *g, char *text, size_t n)
 	g->stats.boot_ns = mmr_clock_monotonic() - t;
 	snprintf(g->stats.accel, sizeof(g->stats.accel), "%s",
 		 m->conf.kvm ? "kvm" : "tcg");
+	if (!m->conf.kvm && g->stats.scale < MMR_SCALE_EMULATED)
+		g->stats.scale = MMR_SCALE_EMULATED;
 	t = mmr_clock_monotonic();
 	err = mmr_qemu_save(&m->conf, &m->qemu);
 	g->stats.save_ns = mmr_clock_monotonic() - t;

@@ -35,7 +35,7 @@ struct mmr_guest_stats {
 	int64_t state_bytes;
 	char kernel[80]; /* uname -r inside */
 	char accel[8];	 /* kvm or tcg */
-	double scale;	 /* the scale factor measured inside */
+	double scale;	 /* what limits on CPU time are multiplied by inside */
 };
 
 /*

@@ -128,6 +128,8 @@ static json_t *do_run(const json_t *req)
 	struct mmr_case *c;
 	json_t *j;
 
+	if (json_is_true(json_object_get(req, "emulated")))
+		mmr_scale_emulated();
 	if (!text || mmr_case_parse(text, strlen(text), &c, &diag, NULL, NULL))
 		return failure("the case does not parse in the guest");
 	if (mmr_run(c, &o, &res)) {

@@ -195,7 +195,8 @@ static void name_guest(struct mmr_guest *g, const struct mmr_guest_member *m,
 				    json_string(res->guest.text));
 }
 
-static json_t *request(const struct mmr_case *c, const struct mmr_run_opts *o)
+static json_t *request(const struct mmr_guest_member *m,
+		       const struct mmr_case *c, const struct mmr_run_opts *o)
 {
 	char *text = mmr_case_print(c);
 	json_t *j = json_object();
@@ -218,6 +219,7 @@ static json_t *request(const struct mmr_case *c, const struct mmr_run_opts *o)
 	json_object_set_new(j, "limit_exit", json_integer(o->limits.exit_ns));
 	json_object_set_new(j, "limit_storm", json_integer(o->limits.storm_ns));
 	json_object_set_new(j, "brief", json_boolean(o->no_evidence));
+	json_object_set_new(j, "emulated", json_boolean(!m->conf.kvm));
 	free(text);
 	return j;
 }
@@ -242,9 +244,12 @@ int mmr_guest_run(struct mmr_guest *g, const struct mmr_case *c,
 			return 0;
 		}
 	}
-	/* The run itself, its evidence, and a machine several times slower. */
-	err = ask(m, request(c, o), NULL, 0,
-		  (budget > 0 ? budget : 30 * SEC) + 60 * SEC, &ans);
+	/* The run itself, the wait for a suspect, its evidence, and a machine
+	 * several times slower. */
+	err = ask(m, request(m, c, o), NULL, 0,
+		  (budget > 0 ? budget : 30 * SEC) +
+			  (m->conf.kvm ? 60 : 110) * SEC,
+		  &ans);
 	if (err == -ENOMEM) { /* ours: it says nothing of the guest */
 		res->verdict = MMR_TOOL_FAILED;
 		snprintf(res->text, sizeof(res->text), "out of memory");

@@ -108,6 +108,9 @@ static bool judge_call(struct mmr_detect *d, int n, struct mmr_detect_out *out)
 		    w->class != MMR_CLASS_CALL)
 			continue;
 		limit = fixed_limit(&d->limits, w->insn->op);
+		/* It may pass its limit yet, however long that is. */
+		if (w->acc.cpu + w->acc.asleep > 300 * MMR_MS)
+			d->suspecting = true;
 		if (limit) {
 			if (w->acc.cpu + w->acc.asleep < limit)
 				continue;

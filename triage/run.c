@@ -33,9 +33,11 @@
 #define MS 1000000LL
 #define SECOND 1000000000LL
 
-#define GRACE_NS (100 * MS)	 /* past the budget: the child ends by itself */
-#define LAST_NS (800 * MS)	 /* past the budget: killed */
-#define SUSPECT_NS (4 * SECOND)	 /* past the budget, if something is suspect */
+#define GRACE_NS (100 * MS) /* past the budget: the child ends by itself */
+#define LAST_NS (800 * MS)  /* past the budget: killed */
+#define SUSPECT_NS                                                             \
+	(4 * SECOND)		 /* past the budget, if something is suspect;  \
+				  * times the scale factor */
 #define BOOT_NS (10 * SECOND)	 /* the child has to begin within */
 #define KILL_NS (2 * SECOND)	 /* to die within */
 #define RESTORED_NS (2 * SECOND) /* a field may take that long to return */
@@ -176,6 +178,12 @@ static bool suspecting(const struct run *r)
 						 memory_order_relaxed);
 }
 
+/* CPU time to its limit takes that many times longer on a slow machine. */
+static int64_t suspect_ns(const struct run *r)
+{
+	return (int64_t)(SUSPECT_NS * r->target->limits.scale);
+}
+
 /* ns until the next thing to do by the clock; < 0: kill it now. */
 static int64_t next_deadline(struct run *r, bool *end_sent, int64_t *killed_ns,
 			     int64_t *interrupted_ns)
@@ -197,7 +205,7 @@ static int64_t next_deadline(struct run *r, bool *end_sent, int64_t *killed_ns,
 	/* END makes the child kill what does not end by itself, and a stall
 	 * with it: not while the monitor is on to something. */
 	if (!*end_sent && !mmr_engine_interrupted() && suspecting(r) &&
-	    t < end + SUSPECT_NS + r->target->limits.progress_ns) {
+	    t < end + suspect_ns(r) + r->target->limits.progress_ns) {
 		mmr_target_ctl(r->target, MMR_CTL_CALM);
 		return 20 * MS;
 	}
