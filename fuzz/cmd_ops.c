@@ -39,6 +39,7 @@ static const struct {
 	{MMR_REF_MAPPING, "mapping"}, {MMR_REF_THREAD, "thread"},
 	{MMR_REF_PROCESS, "process"}, {MMR_REF_PIDFD, "pidfd"},
 	{MMR_REF_FILE, "file"},	      {MMR_REF_UFFD, "userfaultfd"},
+	{MMR_REF_PROC, "proc file"},
 };
 
 static const char *kind_words(uint32_t mask, char *buf, size_t n)
@@ -165,6 +166,7 @@ static void print_op(const struct mmr_op *op)
 	if (op->makes)
 		printf("    makes         %s\n",
 		       kind_words(op->makes, words, sizeof(words)));
+	printf("    calls         %s\n", mmr_op_calls(op));
 	if (op->needs)
 		printf("    needs         %s\n", op->needs);
 	if (op->race)
@@ -212,8 +214,9 @@ static json_t *op_json(const struct mmr_op *op)
 	json_object_set_new(j, "help", json_string(op->help));
 	if (op->race)
 		json_object_set_new(j, "race", json_string(op->race));
-	if (op->needs)
-		json_object_set_new(j, "needs", json_string(op->needs));
+	json_object_set_new(j, "calls", json_string(mmr_op_calls(op)));
+	json_object_set_new(j, "needs",
+			    op->needs ? json_string(op->needs) : json_null());
 	if (op->makes)
 		json_object_set_new(j, "makes",
 				    json_string(kind_words(op->makes, words,

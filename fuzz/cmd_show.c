@@ -58,6 +58,9 @@ static const char *need_name(const struct mmr_need *n, char *buf, size_t len)
 			 mmr_case_print_size(size, sizeof(size), n->n,
 					     MMR_UNIT_BYTE));
 		break;
+	case MMR_NEED_FEATURE:
+		snprintf(buf, len, "feature=%s", n->name);
+		break;
 	case MMR_NEED_THP:
 		snprintf(buf, len, "thp");
 		break;

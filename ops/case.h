@@ -115,6 +115,8 @@ enum mmr_need_kind {
 	MMR_NEED_ARCH, /* arch=x86_64 */
 	MMR_NEED_MEMORY, /* memory>=4G (available) */
 	MMR_NEED_THP, /* thp: transparent huge pages not "never" */
+	MMR_NEED_FEATURE, /* feature=madv_cold: finer than a system call */
+	MMR_NEED_LAST = MMR_NEED_FEATURE,
 };
 
 struct mmr_need {

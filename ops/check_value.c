@@ -26,6 +26,8 @@ const char *mmr_ref_kind_text(uint32_t kinds)
 		return "a userfaultfd";
 	case MMR_REF_PROCESS | MMR_REF_PIDFD:
 		return "a process or pidfd";
+	case MMR_REF_PROC:
+		return "a proc file";
 	default:
 		return "something else";
 	}

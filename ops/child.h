@@ -49,9 +49,9 @@ struct mmr_ref_value {
 };
 
 #define MMR_PLAN_CONST                                                         \
-	255	     /* in from[]: a constant that only the descriptor         \
-		      * has; small ones are in arg[] */
-#define MMR_PLANS 64 /* op ids are below this, child_table.c checks it */
+	255	      /* in from[]: a constant that only the descriptor        \
+		       * has; small ones are in arg[] */
+#define MMR_PLANS 128 /* op ids are below this, child_table.c checks it */
 
 /*
  * What runs an op, out of its descriptor: small, as an operation should touch
@@ -82,7 +82,9 @@ struct mmr_machine {
 	int32_t image_fd;
 	uint32_t image_len, image_offset;
 	uint64_t image_start;
-	struct mmr_plan plan[MMR_PLANS]; /* last: in one page with the refs */
+	/* Last and backwards: the plans of the ops with low ids, which are in
+	 * every case, lie in one page with the refs. */
+	struct mmr_plan plan[MMR_PLANS];
 };
 
 /* Private memory of a process, copied by fork. */
@@ -120,6 +122,13 @@ struct mmr_child {
 				* the outermost inwards as it * 1000003 + i */
 	uint64_t now;	       /* ticks at the start of this op */
 };
+
+/* The plan of an op id. */
+static inline const struct mmr_plan *mmr_child_plan(const struct mmr_machine *m,
+						    unsigned int op)
+{
+	return &m->plan[MMR_PLANS - 1 - op];
+}
 
 static inline uint64_t mmr_child_now(const struct mmr_child *c)
 {
@@ -161,6 +170,15 @@ bool mmr_child_part(struct mmr_child *c, const struct mmr_insn *in, int map,
  * (copies=N) gets the call once a member; the first error is the result. */
 int64_t mmr_child_call(struct mmr_child *c, const struct mmr_insn *in,
 		       const struct mmr_op *op);
+/* The case maps delta bytes more than it did (the monitor's idea of how much
+ * work an exit is). */
+void mmr_child_mapped(struct mmr_child *c, int64_t delta);
+/* True when len bytes at arena offset `at` lie inside of the arena. */
+static inline bool mmr_child_in_arena(int64_t at, int64_t len)
+{
+	return at >= 0 && at <= (int64_t)MMR_ARENA_SIZE && len >= 0 &&
+	       len <= (int64_t)MMR_ARENA_SIZE - at;
+}
 /* close: the fd of a ref; the ref keeps the stale number. */
 int64_t mmr_child_close(struct mmr_child *c, const struct mmr_insn *in,
 			int arg);

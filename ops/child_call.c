@@ -97,6 +97,7 @@ struct call {
 	int64_t members;  /* of the process set that it names, else 1 */
 	int map; /* the mapping argument of addr and size, -1 none yet */
 	uint64_t addr, size;
+	struct mmr_iovec iov[6]; /* what FROM_IOV points to */
 };
 
 /* A process or pidfd argument.  0, -errno or MMR_SKIPPED. */
@@ -140,6 +141,12 @@ static int64_t ref_arg(struct mmr_child *c, const struct mmr_insn *in,
 		k->word[i] = (uint64_t)o->lo;
 		k->a[i] = mmr_sys_ptr(&k->word[i]);
 		return 0;
+	case MMR_FROM_IOV:
+		if (!mmr_child_part(c, in, plan->arg[i], plan->off, plan->len,
+				    &k->iov[i].base, &k->iov[i].len))
+			return MMR_SKIPPED;
+		k->a[i] = mmr_sys_ptr(&k->iov[i]);
+		return 0;
 	case MMR_FROM_PID:
 	case MMR_FROM_PIDFD:
 		k->a[i] = 0;
@@ -148,7 +155,8 @@ static int64_t ref_arg(struct mmr_child *c, const struct mmr_insn *in,
 		return process_arg(c, in, plan, i, member, k, &k->a[i]);
 	case MMR_FROM_FD:
 		v = mmr_child_ref(c, o->lo,
-				  MMR_REF_FILE | MMR_REF_PIDFD | MMR_REF_UFFD);
+				  MMR_REF_FILE | MMR_REF_PIDFD | MMR_REF_UFFD |
+					  MMR_REF_PROC);
 		if (!v.kind)
 			return MMR_SKIPPED;
 		k->a[i] = v.a;
@@ -201,7 +209,7 @@ static inline int64_t one_arg(struct mmr_child *c, const struct mmr_insn *in,
 }
 
 /* The proc slot hears of whole megabytes: it is another page. */
-static inline void count_mapped(struct mmr_child *c, int64_t n)
+inline void mmr_child_mapped(struct mmr_child *c, int64_t n)
 {
 	struct mmr_process *p = c->process;
 	int64_t mapped, shown;
@@ -226,7 +234,7 @@ static inline void made(struct mmr_child *c, const struct mmr_insn *in,
 	if (plan->makes == MMR_REF_MAPPING) {
 		if (plan->len >= 0)
 			len = in->arg[plan->len].lo;
-		count_mapped(c, len);
+		mmr_child_mapped(c, len);
 	}
 	mmr_child_set_ref(c, in->dst, plan->makes, ret, len);
 }
@@ -234,7 +242,7 @@ static inline void made(struct mmr_child *c, const struct mmr_insn *in,
 MMR_HOT int64_t mmr_child_call(struct mmr_child *c, const struct mmr_insn *in,
 			       const struct mmr_op *op)
 {
-	const struct mmr_plan *plan = &c->machine->plan[in->op];
+	const struct mmr_plan *plan = mmr_child_plan(c->machine, in->op);
 	int64_t ret, member = 0, first = 0;
 	struct call k;
 	int i;
@@ -257,7 +265,7 @@ MMR_HOT int64_t mmr_child_call(struct mmr_child *c, const struct mmr_insn *in,
 		if (ret >= 0 && plan->makes)
 			made(c, in, plan, ret);
 		if (ret >= 0 && in->op == MMR_OP_munmap)
-			count_mapped(c, -(int64_t)k.size);
+			mmr_child_mapped(c, -(int64_t)k.size);
 	next:
 		if (!member || (ret < 0 && first >= 0))
 			first = ret;
@@ -270,7 +278,8 @@ int64_t mmr_child_close(struct mmr_child *c, const struct mmr_insn *in, int arg)
 	struct mmr_ref_value v;
 
 	v = mmr_child_ref(c, in->arg[arg].lo,
-			  MMR_REF_FILE | MMR_REF_PIDFD | MMR_REF_UFFD);
+			  MMR_REF_FILE | MMR_REF_PIDFD | MMR_REF_UFFD |
+				  MMR_REF_PROC);
 	if (!v.kind)
 		return MMR_SKIPPED;
 	return mmr_sys1(__NR_close, v.a);

@@ -113,7 +113,7 @@ static inline void progress(struct mmr_thread_slot *slot)
 
 static inline void run_op(struct mmr_child *c, const struct mmr_insn *in)
 {
-	const struct mmr_plan *plan = &c->machine->plan[in->op];
+	const struct mmr_plan *plan = mmr_child_plan(c->machine, in->op);
 	struct mmr_thread_slot *slot = c->slot;
 	uint64_t end;
 	int64_t ret;

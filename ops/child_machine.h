@@ -16,7 +16,7 @@
 #define MMR_CHILD_SIZE (0x100000UL + MMR_STACK_STRIDE * MMR_THREAD_SLOTS)
 #define MMR_CHILD_BASE (MMR_AREA_ADDR - MMR_CHILD_SIZE)
 #define MMR_SUPER_ADDR MMR_CHILD_BASE
-/* The plans, then the process's refs, in one page. */
+/* The plans that count, then the process's refs, in one page. */
 #define MMR_PROCESS_ADDR (MMR_CHILD_BASE + 0x10800)
 #define MMR_MACHINE_ADDR (MMR_PROCESS_ADDR - sizeof(struct mmr_machine))
 /* One piece a thread slot: the alternate signal stack, the stack, and on top

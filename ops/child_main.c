@@ -193,7 +193,8 @@ static void plan_machine(void)
 
 	for (i = 0; i < MMR_PLANS; i++)
 		if (mmr_table_op(i))
-			mmr_table_plan(&m->plan[i], mmr_table_op(i));
+			mmr_table_plan(&m->plan[MMR_PLANS - 1 - i],
+				       mmr_table_op(i));
 	for (i = 0; i < p->ninsns; i++)
 		if (mmr_insns()[i].op < MMR_INSN_LOOP &&
 		    !mmr_table_op(mmr_insns()[i].op))

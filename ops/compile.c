@@ -172,6 +172,17 @@ static int compile_arg(struct build *b, const struct mmr_argspec *a,
 	return 0;
 }
 
+/* Kernel arguments that two of the statement's make together. */
+static void join_args(const struct mmr_op *op, struct mmr_insn *in)
+{
+	const struct mmr_from_spec *from = op->call.from;
+	int i;
+
+	for (i = 0; i < 6 && from[i].from != MMR_FROM_END; i++)
+		if (from[i].from == MMR_FROM_VALUE && from[i].also)
+			in->arg[from[i].arg].lo |= in->arg[from[i].also - 1].lo;
+}
+
 static int compile_op(struct build *b, const struct mmr_stmt *s,
 		      struct mmr_insn *in)
 {
@@ -186,6 +197,7 @@ static int compile_op(struct build *b, const struct mmr_stmt *s,
 		if (rc)
 			return rc;
 	}
+	join_args(s->op, in);
 	in->naccept = (uint8_t)s->naccept;
 	for (i = 0; i < s->naccept; i++)
 		in->accept[i] = s->accept[i];

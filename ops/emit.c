@@ -93,6 +93,17 @@ void mmr_emit_header(struct mmr_emit *e, const char *header)
 		e->headers[e->nheaders++] = header;
 }
 
+void mmr_emit_helper(struct mmr_emit *e, const char *text)
+{
+	int i;
+
+	for (i = 0; i < e->nhelpers; i++)
+		if (e->helpers[i] == text)
+			return;
+	if (e->nhelpers < MMR_EMIT_HELPERS)
+		e->helpers[e->nhelpers++] = text;
+}
+
 void mmr_emit_constant(struct mmr_emit *e, const char *name)
 {
 #define NAME(constant, value) #constant,
@@ -253,9 +264,10 @@ char *mmr_emit_var(struct mmr_emit *e, const char *ref, uint32_t kind,
 		uint32_t kind;
 		const char *suffix;
 	} suffixes[] = {
-		{MMR_REF_MAPPING, "map"},  {MMR_REF_THREAD, "thread"},
-		{MMR_REF_PROCESS, "proc"}, {MMR_REF_PIDFD, "pidfd"},
-		{MMR_REF_FILE, "file"},	   {MMR_REF_UFFD, "uffd"},
+		{MMR_REF_MAPPING, "map"},   {MMR_REF_THREAD, "thread"},
+		{MMR_REF_PROCESS, "proc"},  {MMR_REF_PIDFD, "pidfd"},
+		{MMR_REF_FILE, "file"},	    {MMR_REF_UFFD, "uffd"},
+		{MMR_REF_PROC, "procfile"},
 	};
 	uint32_t made = kinds_made(e, ref);
 	const char *suffix = "ref";
@@ -419,6 +431,16 @@ static void call_arg(struct mmr_emit *e, const struct mmr_stmt *s, int i,
 			snprintf(buf, n, "%s", length);
 		else
 			snprintf(buf, n, "%s", arg);
+		if (from->also && s->args[from->also - 1].set) {
+			mmr_emit_arg(e, s, from->also - 1, arg, sizeof(arg));
+			snprintf(buf + strlen(buf), n - strlen(buf), " | %s",
+				 arg);
+		}
+		return;
+	case MMR_FROM_IOV:
+		mmr_emit_part(e, s, from->arg, arg, sizeof(arg));
+		mmr_emit_header(e, "sys/uio.h");
+		snprintf(buf, n, "&(struct iovec){ %s.at, %s.len }", arg, arg);
 		return;
 	case MMR_FROM_POINTER:
 		mmr_emit_arg(e, s, from->arg, arg, sizeof(arg));
@@ -483,7 +505,7 @@ static void call_text(struct mmr_emit *e, const struct mmr_stmt *s,
 	len = (size_t)snprintf(
 		buf, n, call->has_wrapper ? "%s(" : "syscall(%s, ", call->name);
 	for (i = 0; i < 6 && call->from[i].from != MMR_FROM_END; i++) {
-		char arg[240];
+		char arg[480];
 
 		call_arg(e, s, i, process, length, arg, sizeof(arg));
 		len += (size_t)snprintf(buf + len, n - len, "%s%s",
@@ -497,7 +519,7 @@ static void call_text(struct mmr_emit *e, const struct mmr_stmt *s,
 static void emit_mapping(struct mmr_emit *e, const struct mmr_stmt *s)
 {
 	int len = mmr_op_arg(s->op, "len");
-	char call[768], var[64], length[64], assign[160];
+	char call[1024], var[64], length[64], assign[160];
 
 	e->used |= MMR_USED_MAP;
 	mmr_emit_var(e, s->ref, MMR_REF_MAPPING, var, sizeof(var));
@@ -516,7 +538,7 @@ static void emit_mapping(struct mmr_emit *e, const struct mmr_stmt *s)
 void mmr_emit_call(struct mmr_emit *e, const struct mmr_stmt *s)
 {
 	const struct mmr_callspec *call = &s->op->call;
-	char text[768], var[64], process[80] = "";
+	char text[1024], var[64], process[80] = "";
 	int p = process_arg(e, s);
 
 	if (call->header)

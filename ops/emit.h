@@ -47,7 +47,8 @@ enum mmr_emit_used {
 	MMR_USED_UNUSED = 1 << 26,	  /* a spawned process without a ref */
 };
 
-#define MMR_EMIT_HEADERS 24
+#define MMR_EMIT_HEADERS 32
+#define MMR_EMIT_HELPERS 32
 
 struct mmr_emit {
 	FILE *out;
@@ -59,6 +60,8 @@ struct mmr_emit {
 	uint64_t constants; /* bit i: i-th of MMR_KERNEL_CONSTANTS */
 	const char *headers[MMR_EMIT_HEADERS]; /* "sys/mman.h", no doubles */
 	int nheaders;
+	const char *helpers[MMR_EMIT_HELPERS]; /* C text, no doubles */
+	int nhelpers;
 	bool own_stacks; /* start threads by thread_create(): their stacks must
 			  * not lie where mappings come and go */
 	bool sets;	 /* a template has copies: process refs are sets */
@@ -106,6 +109,9 @@ bool mmr_emit_is_private(const struct mmr_emit *e, const char *ref);
 bool mmr_emit_is_joined(const struct mmr_emit *e, const char *ref);
 /* The file needs this header. */
 void mmr_emit_header(struct mmr_emit *e, const char *header);
+/* The file needs this function, which an op has as C text of its own: it
+ * stands behind the types and the helpers of MMR_USED_*. */
+void mmr_emit_helper(struct mmr_emit *e, const char *text);
 /* The file uses this C constant; it may need a definition (kernel.h). */
 void mmr_emit_constant(struct mmr_emit *e, const char *name);
 

@@ -22,14 +22,35 @@
 	X(MADV_COLLAPSE, 25)						\
 	X(MADV_GUARD_INSTALL, 102)					\
 	X(MADV_GUARD_REMOVE, 103)					\
+	X(MADV_SOFT_OFFLINE, 101)					\
+	X(MREMAP_DONTUNMAP, 4)						\
+	X(MPOL_PREFERRED_MANY, 5)					\
+	X(MPOL_WEIGHTED_INTERLEAVE, 6)					\
 	X(MFD_NOEXEC_SEAL, 0x08)					\
 	X(MFD_EXEC, 0x10)						\
 	X(UFFD_USER_MODE_ONLY, 1)					\
 	X(UFFDIO_REGISTER_MODE_WP, 2)					\
 	X(UFFDIO_REGISTER_MODE_MINOR, 4)				\
+	X(UFFD_FEATURE_MINOR_HUGETLBFS, 1 << 9)				\
+	X(UFFD_FEATURE_MINOR_SHMEM, 1 << 10)				\
+	X(UFFD_FEATURE_EXACT_ADDRESS, 1 << 11)				\
+	X(UFFD_FEATURE_WP_HUGETLBFS_SHMEM, 1 << 12)			\
+	X(UFFD_FEATURE_WP_UNPOPULATED, 1 << 13)				\
+	X(UFFD_FEATURE_POISON, 1 << 14)					\
+	X(UFFD_FEATURE_WP_ASYNC, 1 << 15)				\
+	X(UFFD_FEATURE_MOVE, 1 << 16)					\
+	X(UFFDIO_COPY_MODE_WP, 2)					\
+	X(UFFDIO_CONTINUE_MODE_DONTWAKE, 1)				\
+	X(UFFDIO_CONTINUE_MODE_WP, 2)					\
+	X(UFFDIO_POISON_MODE_DONTWAKE, 1)				\
+	X(UFFDIO_MOVE_MODE_DONTWAKE, 1)					\
+	X(UFFDIO_MOVE_MODE_ALLOW_SRC_HOLES, 2)				\
 	X(SYS_pidfd_send_signal, 424)					\
 	X(SYS_pidfd_open, 434)						\
-	X(SYS_process_mrelease, 448)
+	X(SYS_process_madvise, 440)					\
+	X(SYS_process_mrelease, 448)					\
+	X(SYS_set_mempolicy_home_node, 450)				\
+	X(SYS_mseal, 462)
 /* clang-format on */
 
 #define MMR_KERNEL_ENUM(name, value) MMR_K_##name = (value),

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "compile.h"
+#include "feature.h"
 #include "kernel.h"
 #include "needs.h"
 #include "print.h"
@@ -42,7 +43,7 @@ static const struct probe {
 	{"migrate_pages", __NR_migrate_pages, "2.6.16", {BAD, 0, 0, 0}},
 	{"mlock2", __NR_mlock2, "4.4", {0, 0, BAD}},
 	{"move_pages", __NR_move_pages, "2.6.18", {BAD, 0, 0, 0, 0, BAD}},
-	{"mseal", 462, "6.10", {0, 0, BAD}},
+	{"mseal", MMR_K_SYS_mseal, "6.10", {0, 0, BAD}},
 	{"pidfd_getfd", 438, "5.6", {BAD, BAD, BAD}},
 	{"pidfd_open", MMR_K_SYS_pidfd_open, "5.3", {BAD, 0}},
 	{"pidfd_send_signal",
@@ -50,15 +51,22 @@ static const struct probe {
 	 "5.1",
 	 {BAD, 0, 0, BAD}},
 	{"pkey_mprotect", __NR_pkey_mprotect, "4.9", {1, 0, 0, BAD}},
-	{"process_madvise", 440, "5.10", {BAD, 0, 0, 0, BAD}},
+	{"process_madvise",
+	 MMR_K_SYS_process_madvise,
+	 "5.10",
+	 {BAD, 0, 0, 0, BAD}},
 	{"process_mrelease", MMR_K_SYS_process_mrelease, "5.15", {BAD, BAD}},
 	{"process_vm_readv",
 	 __NR_process_vm_readv,
 	 "3.2",
 	 {BAD, 0, 0, 0, 0, BAD}},
 	{"ptrace", __NR_ptrace, "1.0", {BAD, BAD, 0, 0}},
+	{"remap_file_pages", __NR_remap_file_pages, "2.5.46", {0, 0, 1}},
 	{"set_mempolicy", __NR_set_mempolicy, "2.6.7", {BAD, 0, 0}},
-	{"set_mempolicy_home_node", 450, "5.17", {0, 0, 0, BAD}},
+	{"set_mempolicy_home_node",
+	 MMR_K_SYS_set_mempolicy_home_node,
+	 "5.17",
+	 {0, 0, 0, BAD}},
 	{"userfaultfd", __NR_userfaultfd, "4.3", {BAD}},
 };
 
@@ -163,6 +171,8 @@ bool mmr_need_known(const struct mmr_need *need)
 			if (need->name && strcmp(arches[i], need->name) == 0)
 				return true;
 		return false;
+	case MMR_NEED_FEATURE:
+		return need->name && mmr_feature_known(need->name);
 	case MMR_NEED_THP:
 		return true;
 	default:
@@ -405,6 +415,8 @@ static int probe(const struct mmr_need *need, bool may_set, char *text,
 		return need_memory(need, text, n);
 	case MMR_NEED_THP:
 		return need_thp(text, n);
+	case MMR_NEED_FEATURE:
+		return mmr_feature_probe(need->name, text, n);
 	}
 	return missing(text, n, "needs something unknown");
 }
@@ -414,8 +426,19 @@ int mmr_need_probe(const struct mmr_need *need, char *text, size_t n)
 	return probe(need, false, text, n);
 }
 
-/* A descriptor's needs, words as in a needs line. */
-static int check_words(const struct mmr_op *op, bool may_set, char *text,
+/* What takes pages from the machine for good: only where the user allows a
+ * case to change things, which in a guest he does. */
+#define NEEDS_ALLOWED "allowed"
+
+/* Who asks for something, and how badly. */
+struct asker {
+	const char *who;
+	bool may_set;
+	bool tolerant; /* a refusal is a result that it accepts */
+};
+
+/* The needs of a descriptor or of a name, words as in a needs line. */
+static int check_words(const struct asker *a, const char *needs, char *text,
 		       size_t n)
 {
 	char words[128], *save = NULL, *w, *value, why[200];
@@ -423,12 +446,23 @@ static int check_words(const struct mmr_op *op, bool may_set, char *text,
 	const char *word;
 	int kind;
 
-	snprintf(words, sizeof(words), "%s", op->needs);
+	snprintf(words, sizeof(words), "%s", needs);
 	for (w = strtok_r(words, " ", &save); w;
 	     w = strtok_r(NULL, " ", &save)) {
+		if (strcmp(w, NEEDS_ALLOWED) == 0) {
+			if (a->may_set)
+				continue;
+			return missing(text, n,
+				       "%s takes pages from the machine for "
+				       "good: run it in a guest (--guest), or "
+				       "give --allow-settings",
+				       a->who);
+		}
+		if (a->tolerant)
+			continue;
 		need = (struct mmr_need){0};
 		value = w + strcspn(w, ">=");
-		for (kind = MMR_NEED_CPUS; kind <= MMR_NEED_THP; kind++) {
+		for (kind = MMR_NEED_CPUS; kind <= MMR_NEED_LAST; kind++) {
 			word = mmr_need_word((enum mmr_need_kind)kind);
 			if (strlen(word) == (size_t)(value - w) &&
 			    strncmp(word, w, strlen(word)) == 0)
@@ -438,28 +472,74 @@ static int check_words(const struct mmr_op *op, bool may_set, char *text,
 		value += strspn(value, ">=");
 		need.name = value;
 		need.n = strtoll(value, NULL, 10);
-		if (probe(&need, may_set, why, sizeof(why)))
-			return missing(text, n, "%s %s", op->name, why);
+		if (probe(&need, a->may_set, why, sizeof(why)))
+			return missing(text, n, "%s %s", a->who, why);
 	}
 	return 0;
 }
 
-static void mark_ops(const struct mmr_block *b, bool *used)
+/* A statement that takes a refusal for a result needs nothing. */
+static bool accepts_refusal(const struct mmr_stmt *s)
 {
 	int i;
 
-	for (i = 0; i < b->n; i++) {
-		if (b->stmts[i]->kind == MMR_STMT_LOOP)
-			mark_ops(&b->stmts[i]->body, used);
-		else
-			used[b->stmts[i]->op->id] = true;
+	for (i = 0; i < s->naccept; i++)
+		if (s->accept[i] == EINVAL || s->accept[i] == EOPNOTSUPP)
+			return true;
+	return false;
+}
+
+/* What the names need that an argument is made of. */
+static int check_names(const struct mmr_stmt *s, int arg, bool may_set,
+		       char *text, size_t n)
+{
+	const struct mmr_argspec *a = &s->op->args[arg];
+	int64_t v = s->args[arg].lo;
+	const struct mmr_name_need *need;
+	const struct mmr_name *name;
+	char who[100];
+	struct asker asker = {who, may_set, accepts_refusal(s)};
+	int rc;
+
+	for (need = a->needs; need->needs; need++) {
+		if (a->type == MMR_ARG_FLAGS ? (v & need->value) != need->value
+					     : v != need->value)
+			continue;
+		for (name = a->names; name->value != need->value; name++)
+			;
+		snprintf(who, sizeof(who), "%s %s", s->op->name, name->name);
+		rc = check_words(&asker, need->needs, text, n);
+		if (rc)
+			return rc;
 	}
+	return 0;
+}
+
+static int check_block(const struct mmr_block *b, bool may_set, bool *used,
+		       char *text, size_t n)
+{
+	const struct mmr_stmt *s;
+	int i, j, rc = 0;
+
+	for (i = 0; i < b->n && !rc; i++) {
+		s = b->stmts[i];
+		if (s->kind == MMR_STMT_LOOP) {
+			rc = check_block(&s->body, may_set, used, text, n);
+			continue;
+		}
+		used[s->op->id] = true;
+		for (j = 0; j < s->op->nargs && !rc; j++)
+			if (s->args[j].set && s->op->args[j].needs)
+				rc = check_names(s, j, may_set, text, n);
+	}
+	return rc;
 }
 
 int mmr_needs_check(const struct mmr_case *c, bool may_set, char *text,
 		    size_t n)
 {
 	bool used[MMR_OP_LIMIT] = {false};
+	struct asker asker;
 	const struct mmr_op *op;
 	unsigned int id;
 	int i, j, rc;
@@ -483,13 +563,18 @@ int mmr_needs_check(const struct mmr_case *c, bool may_set, char *text,
 			       "give --allow-settings",
 			       c->settings[0].name);
 	for (i = 0; i < c->nprocs; i++)
-		for (j = 0; j < c->procs[i]->nthreads; j++)
-			mark_ops(&c->procs[i]->threads[j]->body, used);
+		for (j = 0; j < c->procs[i]->nthreads; j++) {
+			rc = check_block(&c->procs[i]->threads[j]->body,
+					 may_set, used, text, n);
+			if (rc)
+				return rc;
+		}
 	for (id = 0; id < MMR_OP_LIMIT; id++) {
 		op = used[id] ? mmr_op_by_id(id) : NULL;
 		if (!op || !op->needs)
 			continue;
-		rc = check_words(op, may_set, text, n);
+		asker = (struct asker){op->name, may_set, false};
+		rc = check_words(&asker, op->needs, text, n);
 		if (rc)
 			return rc;
 	}

@@ -34,6 +34,7 @@ enum mmr_ref_kind {
 	MMR_REF_PIDFD = 1 << 3,
 	MMR_REF_FILE = 1 << 4, /* a file descriptor to memory or a file */
 	MMR_REF_UFFD = 1 << 5,
+	MMR_REF_PROC = 1 << 6, /* an open file of /proc */
 };
 
 enum mmr_arg_type {
@@ -64,6 +65,13 @@ struct mmr_name {
 	int64_t value;
 };
 
+/* What a name needs of the running kernel, words as in a needs line:
+ * "feature=madv_cold". */
+struct mmr_name_need {
+	int64_t value;
+	const char *needs; /* NULL ends */
+};
+
 struct mmr_argspec {
 	const char *name;
 	const char *help; /* one line */
@@ -74,6 +82,7 @@ struct mmr_argspec {
 			   * TIME: ns; INT, FLAGS: value */
 	int64_t def; /* when left out (SIZE: bytes, TIME: ns) */
 	const struct mmr_name *names; /* ENUM, FLAGS */
+	const struct mmr_name_need *needs; /* of the names; NULL: nothing */
 };
 
 /*
@@ -91,11 +100,13 @@ enum mmr_from {
 	MMR_FROM_PID, /* process args[arg], 0 (self) when left out */
 	MMR_FROM_PIDFD, /* pidfd of process or pidfd ref args[arg] */
 	MMR_FROM_FD, /* file descriptor of ref args[arg], -1 when left out */
+	MMR_FROM_IOV, /* address of an iovec: what ADDR and LEN would give */
 };
 
 struct mmr_from_spec {
 	uint8_t from; /* enum mmr_from */
 	uint8_t arg; /* index in args[] */
+	uint8_t also; /* VALUE: index + 1 of an argument that is ORed in */
 	int64_t k;
 };
 
@@ -135,6 +146,9 @@ struct mmr_op {
 	uint8_t nargs;
 	struct mmr_argspec args[MMR_MAX_ARGS];
 	struct mmr_callspec call;
+	/* The system calls that it makes, for `mmrace ops`; NULL: call.name,
+	 * or none. */
+	const char *calls;
 	/* Asked of the running kernel at run time: names for `needs`, such
 	 * as "syscall=process_mrelease"; NULL: nothing special. */
 	const char *needs;
@@ -163,6 +177,8 @@ const struct mmr_op *mmr_op_by_id(unsigned int id);
 /* The descriptor of a name as in the case file, NULL when unknown.
  * Engine only (it compares strings). */
 const struct mmr_op *mmr_op_by_name(const char *name);
+/* The system calls that an op makes, "-" when it makes none. */
+const char *mmr_op_calls(const struct mmr_op *op);
 /* Index of the argument `name` in op->args, -1 when there is none. */
 int mmr_op_arg(const struct mmr_op *op, const char *name);
 

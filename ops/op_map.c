@@ -7,8 +7,7 @@
 #include <asm/unistd.h>
 #include <linux/mman.h>
 
-#include "kernel.h"
-#include "op.h"
+#include "args.h"
 
 #ifdef MMR_CHILD
 #include <asm/errno.h>
@@ -47,55 +46,34 @@ static const struct mmr_name map_flag_names[] = {
 	{NULL, NULL, 0},
 };
 
-/* Without hwpoison and soft_offline, which take memory from everybody. */
+/* The last two take memory from everybody: only where the user allows it. */
 static const struct mmr_name advice_names[] = {
-	{"normal", "MADV_NORMAL", MADV_NORMAL},
-	{"random", "MADV_RANDOM", MADV_RANDOM},
-	{"sequential", "MADV_SEQUENTIAL", MADV_SEQUENTIAL},
-	{"willneed", "MADV_WILLNEED", MADV_WILLNEED},
-	{"dontneed", "MADV_DONTNEED", MADV_DONTNEED},
-	{"free", "MADV_FREE", MADV_FREE},
-	{"remove", "MADV_REMOVE", MADV_REMOVE},
-	{"dontfork", "MADV_DONTFORK", MADV_DONTFORK},
-	{"dofork", "MADV_DOFORK", MADV_DOFORK},
-	{"mergeable", "MADV_MERGEABLE", MADV_MERGEABLE},
-	{"unmergeable", "MADV_UNMERGEABLE", MADV_UNMERGEABLE},
-	{"hugepage", "MADV_HUGEPAGE", MADV_HUGEPAGE},
-	{"nohugepage", "MADV_NOHUGEPAGE", MADV_NOHUGEPAGE},
-	{"dontdump", "MADV_DONTDUMP", MADV_DONTDUMP},
-	{"dodump", "MADV_DODUMP", MADV_DODUMP},
-	{"wipeonfork", "MADV_WIPEONFORK", MADV_WIPEONFORK},
-	{"keeponfork", "MADV_KEEPONFORK", MADV_KEEPONFORK},
-	{"cold", "MADV_COLD", MMR_K_MADV_COLD},
-	{"pageout", "MADV_PAGEOUT", MMR_K_MADV_PAGEOUT},
-	{"populate_read", "MADV_POPULATE_READ", MMR_K_MADV_POPULATE_READ},
-	{"populate_write", "MADV_POPULATE_WRITE", MMR_K_MADV_POPULATE_WRITE},
-	{"dontneed_locked", "MADV_DONTNEED_LOCKED", MMR_K_MADV_DONTNEED_LOCKED},
-	{"collapse", "MADV_COLLAPSE", MMR_K_MADV_COLLAPSE},
-	{"guard_install", "MADV_GUARD_INSTALL", MMR_K_MADV_GUARD_INSTALL},
-	{"guard_remove", "MADV_GUARD_REMOVE", MMR_K_MADV_GUARD_REMOVE},
+	MMR_ADVICE_NAMES,
+	{"soft_offline", "MADV_SOFT_OFFLINE", MMR_K_MADV_SOFT_OFFLINE},
+	{"hwpoison", "MADV_HWPOISON", MADV_HWPOISON},
 	{NULL, NULL, 0},
 };
 
-#define LEN_MAX (64LL << 40)
-#define AT_MAX (256LL << 30) /* MMR_ARENA_SIZE */
+static const struct mmr_name_need advice_needs[] = {
+	MMR_ADVICE_NEEDS,
+	{MMR_K_MADV_SOFT_OFFLINE,
+	 "allowed cap=CAP_SYS_ADMIN feature=madv_soft_offline"},
+	{MADV_HWPOISON, "allowed cap=CAP_SYS_ADMIN feature=madv_hwpoison"},
+	{0, NULL},
+};
 
-/* The mapping and the part of it that the call is about: args 0, off, len. */
-#define ARG_MAPPING                                                            \
-	{                                                                      \
-		.name = "m", .help = "the mapping", .type = MMR_ARG_REF,       \
-		.flags = MMR_ARG_POS, .kinds = MMR_REF_MAPPING                 \
-	}
-#define ARG_OFF                                                                \
-	{                                                                      \
-		.name = "off", .help = "start within the mapping",             \
-		.type = MMR_ARG_SIZE, .flags = MMR_ARG_OPT, .max = LEN_MAX     \
-	}
-#define ARG_LEN                                                                \
-	{                                                                      \
-		.name = "len", .help = "bytes from there, 0: to its end",      \
-		.type = MMR_ARG_SIZE, .flags = MMR_ARG_OPT, .max = LEN_MAX     \
-	}
+static const struct mmr_name_need map_flag_needs[] = {
+	{MMR_K_MAP_DROPPABLE, "feature=map_droppable"},
+	{0, NULL},
+};
+
+/* Sizes of huge pages, base two, where the kernel looks for them. */
+#define HUGE(log) ((int64_t)(log) << MAP_HUGE_SHIFT)
+static const struct mmr_name huge_names[] = {
+	{"default", "0", 0},	      {"64k", "16 << 26", HUGE(16)},
+	{"2m", "21 << 26", HUGE(21)}, {"32m", "25 << 26", HUGE(25)},
+	{"1g", "30 << 26", HUGE(30)}, {NULL, NULL, 0},
+};
 
 #ifdef MMR_CHILD
 enum { MMAP_LEN, MMAP_PROT, MMAP_FLAGS, MMAP_AT };
@@ -110,8 +88,7 @@ static int64_t run_mmap(struct mmr_child *c, const struct mmr_insn *in)
 	int64_t len = in->arg[MMAP_LEN].lo, at = in->arg[MMAP_AT].lo;
 
 	if ((in->arg[MMAP_FLAGS].lo & fixed) &&
-	    (!(in->set & 1u << MMAP_AT) || at > (int64_t)MMR_ARENA_SIZE ||
-	     len > (int64_t)MMR_ARENA_SIZE - at))
+	    (!(in->set & 1u << MMAP_AT) || !mmr_child_in_arena(at, len)))
 		return -EINVAL;
 	return mmr_child_call(c, in, &mmr_op_mmap);
 }
@@ -126,14 +103,14 @@ const struct mmr_op mmr_op_mmap = {
 	.class = MMR_CLASS_CALL,
 	.makes = MMR_REF_MAPPING,
 	.unit_ns = 1000, /* populate and locked touch every page */
-	.nargs = 5,
+	.nargs = 7,
 	.args =
 		{
 			{.name = "len",
 			 .help = "length",
 			 .type = MMR_ARG_SIZE,
 			 .min = 1,
-			 .max = LEN_MAX},
+			 .max = MMR_LEN_MAX},
 			{.name = "prot",
 			 .help = "access allowed",
 			 .type = MMR_ARG_ENUM,
@@ -142,18 +119,29 @@ const struct mmr_op mmr_op_mmap = {
 			 .help = "kind of mapping",
 			 .type = MMR_ARG_FLAGS,
 			 .max = INT32_MAX,
-			 .names = map_flag_names},
+			 .names = map_flag_names,
+			 .needs = map_flag_needs},
 			{.name = "at",
 			 .help = "place in the arena; a hint unless fixed",
 			 .type = MMR_ARG_SIZE,
 			 .flags = MMR_ARG_OPT,
-			 .max = AT_MAX,
+			 .max = MMR_AT_MAX,
 			 .def = -1},
 			{.name = "fd",
 			 .help = "the file to map",
 			 .type = MMR_ARG_REF,
 			 .flags = MMR_ARG_OPT,
 			 .kinds = MMR_REF_FILE},
+			{.name = "foff",
+			 .help = "start within the file",
+			 .type = MMR_ARG_SIZE,
+			 .flags = MMR_ARG_OPT,
+			 .max = MMR_LEN_MAX},
+			{.name = "huge",
+			 .help = "size of huge pages, with hugetlb",
+			 .type = MMR_ARG_ENUM,
+			 .flags = MMR_ARG_OPT,
+			 .names = huge_names},
 		},
 	.call = {.name = "mmap",
 		 .has_wrapper = true,
@@ -162,9 +150,9 @@ const struct mmr_op mmr_op_mmap = {
 		 .from = {{.from = MMR_FROM_ARENA, .arg = 3},
 			  {.from = MMR_FROM_VALUE, .arg = 0},
 			  {.from = MMR_FROM_VALUE, .arg = 1},
-			  {.from = MMR_FROM_VALUE, .arg = 2},
+			  {.from = MMR_FROM_VALUE, .arg = 2, .also = 7},
 			  {.from = MMR_FROM_FD, .arg = 4},
-			  {.from = MMR_FROM_CONST, .k = 0}}},
+			  {.from = MMR_FROM_VALUE, .arg = 5}}},
 	.run = MMR_RUN(run_mmap),
 };
 
@@ -177,7 +165,7 @@ const struct mmr_op mmr_op_munmap = {
 	.class = MMR_CLASS_CALL,
 	.unit_ns = 250,
 	.nargs = 3,
-	.args = {ARG_MAPPING, ARG_OFF, ARG_LEN},
+	.args = {MMR_ARG_MAPPING, MMR_ARG_OFF, MMR_ARG_LEN},
 	.call = {.name = "munmap",
 		 .has_wrapper = true,
 		 .header = "sys/mman.h",
@@ -195,13 +183,13 @@ const struct mmr_op mmr_op_mprotect = {
 	.class = MMR_CLASS_CALL,
 	.unit_ns = 100,
 	.nargs = 4,
-	.args = {ARG_MAPPING,
+	.args = {MMR_ARG_MAPPING,
 		 {.name = "prot",
 		  .help = "access allowed from now on",
 		  .type = MMR_ARG_ENUM,
 		  .names = prot_names},
-		 ARG_OFF,
-		 ARG_LEN},
+		 MMR_ARG_OFF,
+		 MMR_ARG_LEN},
 	.call = {.name = "mprotect",
 		 .has_wrapper = true,
 		 .header = "sys/mman.h",
@@ -220,14 +208,15 @@ const struct mmr_op mmr_op_madvise = {
 	.class = MMR_CLASS_CALL,
 	.unit_ns = 1000, /* populate_write touches every page */
 	.nargs = 4,
-	.args = {ARG_MAPPING,
+	.args = {MMR_ARG_MAPPING,
 		 {.name = "advice",
 		  .help = "what to do",
 		  .type = MMR_ARG_ENUM,
 		  .flags = MMR_ARG_POS,
-		  .names = advice_names},
-		 ARG_OFF,
-		 ARG_LEN},
+		  .names = advice_names,
+		  .needs = advice_needs},
+		 MMR_ARG_OFF,
+		 MMR_ARG_LEN},
 	.call = {.name = "madvise",
 		 .has_wrapper = true,
 		 .header = "sys/mman.h",

@@ -122,7 +122,7 @@ static int need_kind(const struct mmr_word *w, enum mmr_need_kind *kind)
 		if (w->s[i] == '>' || w->s[i] == '=')
 			break;
 	word.len = i;
-	for (i = MMR_NEED_CPUS; i <= MMR_NEED_THP; i++) {
+	for (i = MMR_NEED_CPUS; i <= MMR_NEED_LAST; i++) {
 		if (mmr_lex_is(&word, mmr_need_word((enum mmr_need_kind)i))) {
 			*kind = (enum mmr_need_kind)i;
 			return word.len;
@@ -175,6 +175,7 @@ static int parse_need(struct mmr_parse *p, const struct mmr_word *w,
 			p, &rest, "unknown %s '%.*s'",
 			need->kind == MMR_NEED_ARCH	 ? "architecture"
 			: need->kind == MMR_NEED_SYSCALL ? "system call"
+			: need->kind == MMR_NEED_FEATURE ? "feature"
 							 : "capability",
 			ELLIPSIS(&rest));
 	return 0;

@@ -111,6 +111,7 @@ static const char *const need_words[] = {
 	[MMR_NEED_ARCH] = "arch",
 	[MMR_NEED_MEMORY] = "memory",
 	[MMR_NEED_THP] = "thp",
+	[MMR_NEED_FEATURE] = "feature",
 };
 
 const char *mmr_need_word(enum mmr_need_kind kind)
@@ -368,6 +369,7 @@ static void print_needs(struct mmr_text *t, const struct mmr_case *c)
 		case MMR_NEED_NOCAP:
 		case MMR_NEED_SYSCALL:
 		case MMR_NEED_ARCH:
+		case MMR_NEED_FEATURE:
 			mmr_text_put(t, "=%s", n->name);
 			break;
 		case MMR_NEED_THP:

@@ -101,6 +101,10 @@ static inline int64_t mmr_sys_ptr(const volatile void *p)
 	return (int64_t)(uintptr_t)p;
 }
 
+struct mmr_iovec {
+	uint64_t base, len;
+};
+
 struct mmr_timespec {
 	int64_t sec, nsec;
 };

@@ -28,6 +28,17 @@ const struct mmr_op *mmr_op_by_name(const char *name)
 	return NULL;
 }
 
+const char *mmr_op_calls(const struct mmr_op *op)
+{
+	const char *name = op->call.name;
+
+	if (op->calls)
+		return op->calls;
+	if (!name)
+		return "-";
+	return strncmp(name, "SYS_", 4) == 0 ? name + 4 : name;
+}
+
 int mmr_op_arg(const struct mmr_op *op, const char *name)
 {
 	int i;

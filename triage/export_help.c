@@ -509,4 +509,6 @@ void mmr_export_helpers(struct mmr_export *x)
 		put_spawn(x);
 	put_process_helpers(x);
 	put_uffd(x);
+	for (int i = 0; i < x->e.nhelpers; i++)
+		PUT(x, "%s", x->e.helpers[i]);
 }

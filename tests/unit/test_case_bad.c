@@ -56,6 +56,7 @@ static const struct {
 	{"mmrace-case 1\nneeds cap=CAP_X\n", 2, 11, "unknown capability"},
 	{"mmrace-case 1\nneeds syscall=x\n", 2, 15, "unknown system call"},
 	{"mmrace-case 1\nneeds arch=vax\n", 2, 12, "unknown architecture"},
+	{"mmrace-case 1\nneeds feature=x\n", 2, 15, "unknown feature"},
 	{"mmrace-case 1\nneeds memory>=4p\n", 2, 15, "memory>= takes"},
 	{"mmrace-case 1\nneeds thp thp\n", 2, 11, "given twice"},
 	{"mmrace-case 1\nset panic=1\n", 2, 5, "unknown setting"},
