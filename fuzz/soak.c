@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include <time.h>
 
 #include "../ops/clock.h"
+#include "../triage/cpus.h"
 #include "opts.h"
 
 #define TICK_NS 50000000L
@@ -201,35 +201,6 @@ static void *job_main(void *arg)
 	return NULL;
 }
 
-/* Each job gets CPUs of its own when there are two for each; fewer are
- * shared by all, as a race needs two. */
-static void share_cpus(struct mmr_soak_job *jobs, int njobs)
-{
-	const struct mmr_run_opts *run = &jobs[0].soak->opts->run;
-	uint16_t cpus[64];
-	cpu_set_t set;
-	int n = 0;
-
-	if (run->ncpus) {
-		memcpy(cpus, run->cpus, sizeof(cpus));
-		n = run->ncpus;
-	} else if (!sched_getaffinity(0, sizeof(set), &set)) {
-		for (int i = 0; i < CPU_SETSIZE && n < 64; i++)
-			if (CPU_ISSET(i, &set))
-				cpus[n++] = (uint16_t)i;
-	}
-	for (int j = 0; j < njobs; j++) {
-		struct mmr_run_opts *r = &jobs[j].run;
-
-		*r = *run;
-		if (n < 2 * njobs)
-			continue;
-		r->ncpus = 0;
-		for (int i = j; i < n; i += njobs)
-			r->cpus[r->ncpus++] = cpus[i];
-	}
-}
-
 static void ledger(struct mmr_soak *s, const char *state)
 {
 	char path[4200], *text;
@@ -311,7 +282,10 @@ static int run_jobs(struct mmr_soak *s)
 	}
 	opened -= rc != 0;
 	if (!rc) {
-		share_cpus(jobs, njobs);
+		for (int i = 0; i < njobs; i++) {
+			jobs[i].run = s->opts->run;
+			mmr_cpus_share(&jobs[i].run, i, njobs);
+		}
 		s->start_ns = mmr_clock_monotonic();
 		ledger(s, "running");
 		if (s->opts->time_ns)
