@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../triage/finding.h"
@@ -402,8 +401,7 @@ static void on_progress(void *arg, const struct mmr_suite *s,
 			  done, s->n, s->count[MMR_SUITE_FAIL], running);
 }
 
-static int write_junit(const char *path, const struct mmr_suite *s,
-		       const char *when)
+static int write_junit(const char *path, const struct mmr_suite *s)
 {
 	char *text = NULL;
 	size_t len = 0;
@@ -412,7 +410,7 @@ static int write_junit(const char *path, const struct mmr_suite *s,
 
 	if (!f)
 		return -ENOMEM;
-	mmr_suite_junit(f, s, when);
+	mmr_suite_junit(f, s);
 	rc = fclose(f) ? -ENOMEM : mmr_write_file(path, text, len);
 	free(text);
 	return rc;
@@ -430,13 +428,8 @@ static int exit_code(const struct mmr_suite *s)
 static int run(struct own *o, struct mmr_suite *s)
 {
 	bool tap = o->format == FORMAT_TAP || o->format == FORMAT_KTAP;
-	time_t now = time(NULL);
-	char when[32] = "";
-	struct tm tm;
 	int rc;
 
-	if (gmtime_r(&now, &tm))
-		strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &tm);
 	if (tap)
 		mmr_suite_tap_head(stdout, s, o->format == FORMAT_KTAP);
 	mmr_progress_init(&o->progress, o->quiet);
@@ -452,7 +445,7 @@ static int run(struct own *o, struct mmr_suite *s)
 		mmr_opts_print_json(mmr_suite_json(s));
 	else
 		mmr_suite_text_end(stdout, s);
-	rc = o->junit ? write_junit(o->junit, s, when) : 0;
+	rc = o->junit ? write_junit(o->junit, s) : 0;
 	if (rc)
 		mmr_opts_error("%s: %s", o->junit, strerror(-rc));
 	return rc ? MMR_EXIT_FAILED : exit_code(s);

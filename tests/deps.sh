@@ -113,6 +113,11 @@ check)
 		install_them clang libclang-rt-14-dev ||
 			echo 'deps: no clang: its tests are skipped' >&2
 	fi
+	# The same for xmllint, which checks a JUnit file.
+	if ! have_cmd xmllint && can_install; then
+		install_them libxml2-utils ||
+			echo 'deps: no xmllint: its test is skipped' >&2
+	fi
 	exit 0
 	;;
 fuzz)

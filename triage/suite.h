@@ -54,6 +54,7 @@ struct mmr_suite {
 	int n;
 	int count[MMR_SUITE_OUTCOMES]; /* of the finished ones */
 	int64_t wall_ns;
+	char start[32]; /* "2026-01-31T12:00:00", UTC */
 	char guest[80]; /* kernel of the guests, "": this machine's */
 };
 
@@ -108,8 +109,7 @@ void mmr_suite_tap_head(FILE *f, const struct mmr_suite *s, bool ktap);
 void mmr_suite_tap_case(FILE *f, const struct mmr_suite_case *t, int number,
 			bool ktap);
 void mmr_suite_tap_end(FILE *f, const struct mmr_suite *s, bool ktap);
-/* A JUnit file; when: "2026-01-31T12:00:00" of the start. */
-void mmr_suite_junit(FILE *f, const struct mmr_suite *s, const char *when);
+void mmr_suite_junit(FILE *f, const struct mmr_suite *s);
 /* A new object, which the caller frees; NULL: no memory. */
 json_t *mmr_suite_json(const struct mmr_suite *s);
 

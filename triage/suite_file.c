@@ -103,7 +103,7 @@ static void counts(FILE *f, const struct mmr_suite *s, bool skipped)
 	fprintf(f, " time=\"%.3f\"", seconds(s->wall_ns));
 }
 
-void mmr_suite_junit(FILE *f, const struct mmr_suite *s, const char *when)
+void mmr_suite_junit(FILE *f, const struct mmr_suite *s)
 {
 	int i;
 
@@ -111,7 +111,7 @@ void mmr_suite_junit(FILE *f, const struct mmr_suite *s, const char *when)
 	counts(f, s, false);
 	fputs(">\n  <testsuite", f);
 	counts(f, s, true);
-	fprintf(f, " timestamp=\"%s\">\n", when);
+	fprintf(f, " timestamp=\"%s\">\n", s->start);
 	if (s->guest[0]) {
 		fputs("    <properties>\n      <property name=\"guest\" "
 		      "value=\"",

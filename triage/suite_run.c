@@ -25,7 +25,8 @@
 
 #define SECOND 1000000000LL
 #define TICK_NS 50000000LL
-#define LEAST_NS 100000000LL	 /* less time says nothing of a case */
+#define LEAST_NS (2 * SECOND)	 /* the monitor needs one to suspect a hang */
+#define STUCK_NS 600000000LL	 /* past its budget: it had to be killed */
 #define VOID_RUNS 5		 /* more than that of them: give up */
 #define ENDLESS_NS (30 * SECOND) /* a run of a case without a budget */
 
@@ -57,8 +58,10 @@ struct attempt {
 	struct mmr_suite_case *t;
 	const struct job *job;
 	int64_t limit_ns; /* for all its runs */
+	int64_t run_ns;	  /* that the last run took */
 	char why_void[400];
-	bool cut; /* the time was over before its runs were done */
+	bool cut;   /* the time was over before its runs were done */
+	bool stuck; /* a run did not end when it was told to */
 };
 
 static void say(struct mmr_suite_case *t, enum mmr_suite_outcome o,
@@ -130,9 +133,51 @@ static void on_hit(struct attempt *a, const struct mmr_run_result *r)
 		 "; the finding cannot be stored: %s", strerror(-rc));
 }
 
+/*
+ * Rounds that came to their end.  What the budget ended is no healthy round:
+ * it may have been the one that hangs.
+ */
+static uint64_t whole_rounds(const struct mmr_run_result *r, int64_t budget_ns)
+{
+	uint64_t valid = r->rounds - r->rounds_void;
+
+	return valid && r->wall_ns >= budget_ns ? valid - 1 : valid;
+}
+
+/* A run without a hit.  True: go on with the next one. */
+static bool count_quiet(struct attempt *a, const struct mmr_run_result *r,
+			int64_t budget_ns, bool shortened)
+{
+	struct mmr_suite_case *t = a->t;
+	uint64_t whole = whole_rounds(r, budget_ns);
+	bool over = r->wall_ns >= budget_ns;
+
+	t->rounds += whole + r->rounds_void;
+	if (over && r->wall_ns >= budget_ns + STUCK_NS)
+		a->stuck = true;
+	/* A run that was cut is no sample of runs; its rounds still count. */
+	if (mmr_engine_interrupted() || (shortened && over)) {
+		a->cut = true;
+		return false;
+	}
+	if (r->verdict == MMR_VOID || !whole) {
+		t->voids++;
+		if (!a->why_void[0])
+			snprintf(a->why_void, sizeof(a->why_void), "%s",
+				 r->verdict == MMR_VOID
+					 ? r->text
+					 : "no round came to its end within "
+					   "the budget");
+		return t->voids <= VOID_RUNS;
+	}
+	t->runs++;
+	/* What cannot be killed is still there: not once more on top. */
+	return !r->quarantined;
+}
+
 /* Counts a run.  True: go on with the next one. */
 static bool count(struct attempt *a, const struct mmr_run_result *r,
-		  uint64_t rounds, bool shortened)
+		  int64_t budget_ns, bool shortened)
 {
 	struct mmr_suite_case *t = a->t;
 
@@ -145,32 +190,18 @@ static bool count(struct attempt *a, const struct mmr_run_result *r,
 		say(t, MMR_SUITE_ERROR, "%s", r->text);
 		return false;
 	}
-	t->rounds += r->rounds;
 	t->rounds_void += r->rounds_void;
 	t->calls += r->calls;
 	t->wall_ns += r->wall_ns;
 	t->quarantined = r->quarantined;
-	if (mmr_verdict_is_hit(r->verdict)) {
-		t->runs++;
-		t->hits++;
-		on_hit(a, r);
-		return false;
-	}
-	if (r->verdict == MMR_VOID) {
-		t->voids++;
-		if (!a->why_void[0])
-			snprintf(a->why_void, sizeof(a->why_void), "%s",
-				 r->text);
-		return t->voids <= VOID_RUNS;
-	}
-	/* A run that was cut is no sample of runs; its rounds still count. */
-	if (mmr_engine_interrupted() || (shortened && r->rounds < rounds)) {
-		a->cut = true;
-		return false;
-	}
+	a->run_ns = r->wall_ns;
+	if (!mmr_verdict_is_hit(r->verdict))
+		return count_quiet(a, r, budget_ns, shortened);
+	t->rounds += r->rounds;
 	t->runs++;
-	/* What cannot be killed is still there: not once more on top. */
-	return !r->quarantined;
+	t->hits++;
+	on_hit(a, r);
+	return false;
 }
 
 /* What can be said without a hit. */
@@ -180,8 +211,11 @@ static void conclude(struct attempt *a)
 	const char *over =
 		mmr_engine_interrupted() ? "interrupted" : "the time was over";
 
-	if (t->want_runs && t->runs < t->want_runs &&
-	    (a->cut || mmr_engine_interrupted()))
+	if (a->stuck)
+		say(t, MMR_SUITE_INCONCLUSIVE,
+		    "its last round did not end when its time was over");
+	else if (t->want_runs && t->runs < t->want_runs &&
+		 (a->cut || mmr_engine_interrupted()))
 		say(t, MMR_SUITE_INCONCLUSIVE,
 		    "%s after %llu of the %llu runs that it wants", over,
 		    (unsigned long long)t->runs,
@@ -221,7 +255,8 @@ static int64_t next_budget(struct attempt *a, uint64_t i, bool *shortened)
 		if (left > o->case_ns - spent)
 			left = o->case_ns - spent;
 	}
-	if (left < LEAST_NS) {
+	/* Only the first run is cut: the end of a run says something. */
+	if (i ? left < a->run_ns : left < LEAST_NS) {
 		a->cut = a->cut || t->want_runs || !i;
 		return 0;
 	}
@@ -237,7 +272,7 @@ static void run_case(const struct job *job, struct mmr_suite_case *t,
 {
 	struct attempt a = {.t = t, .job = job, .limit_ns = limit_ns};
 	struct mmr_run_result r;
-	uint64_t i, rounds;
+	uint64_t i;
 	bool more = true, shortened;
 	int rc;
 
@@ -250,13 +285,12 @@ static void run_case(const struct job *job, struct mmr_suite_case *t,
 		if (!o.budget_ns)
 			break;
 		o.seed = t->seed;
-		rounds = o.rounds ? o.rounds : (uint64_t)t->c->rounds;
-		o.first_round += i * rounds;
+		o.first_round += i * (uint64_t)t->c->rounds;
 		memset(&r, 0, sizeof(r));
 		rc = mmr_run(t->c, &o, &r);
 		if (rc)
 			say(t, MMR_SUITE_ERROR, "%s", strerror(-rc));
-		more = !rc && count(&a, &r, rounds, shortened);
+		more = !rc && count(&a, &r, o.budget_ns, shortened);
 		mmr_run_result_free(&r);
 	}
 	if (t->outcome == MMR_SUITE_PASS)
@@ -286,6 +320,7 @@ static struct mmr_suite_case *pick(struct work *w, const struct job *job)
 static int64_t share(const struct work *w, const struct mmr_suite_case *t)
 {
 	int64_t left = w->deadline_ns - mmr_clock_monotonic();
+	int64_t part;
 	int beside = t->alone ? 1 : w->njobs;
 
 	if (!w->deadline_ns)
@@ -295,7 +330,10 @@ static int64_t share(const struct work *w, const struct mmr_suite_case *t)
 	if (beside > w->nwaiting + 1)
 		beside = w->nwaiting + 1;
 	/* As if the others took all of theirs; what they leave is shared. */
-	return left / (w->nwaiting + 1) * beside;
+	part = left / (w->nwaiting + 1) * beside;
+	if (part < LEAST_NS)
+		part = LEAST_NS;
+	return part < left ? part : left;
 }
 
 static void report(struct work *w)
@@ -407,6 +445,15 @@ static int start_jobs(struct work *w)
 	return 0;
 }
 
+static void note_start(struct mmr_suite *s)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	if (gmtime_r(&now, &tm))
+		strftime(s->start, sizeof(s->start), "%Y-%m-%dT%H:%M:%S", &tm);
+}
+
 int mmr_suite_run(struct mmr_suite *s, const struct mmr_suite_opts *o)
 {
 	int64_t start = mmr_clock_monotonic();
@@ -419,6 +466,7 @@ int mmr_suite_run(struct mmr_suite *s, const struct mmr_suite_opts *o)
 	w->taken = calloc((size_t)s->n, sizeof(*w->taken));
 	if (!w->taken)
 		goto out;
+	note_start(s);
 	w->s = s;
 	w->o = o;
 	w->nwaiting = s->n;
