@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "../ops/needs.h"
+#include "../ops/setting.h"
 #include "../triage/timeline.h"
 #include "measure.h"
 #include "opts.h"
@@ -63,6 +64,17 @@ static const char *need_name(const struct mmr_need *n, char *buf, size_t len)
 		break;
 	case MMR_NEED_THP:
 		snprintf(buf, len, "thp");
+		break;
+	case MMR_NEED_WRITES:
+		snprintf(buf, len, "writes=%s", n->name);
+		break;
+	case MMR_NEED_SWAP:
+		snprintf(buf, len, "swap>=%s",
+			 mmr_case_print_size(size, sizeof(size), n->n,
+					     MMR_UNIT_BYTE));
+		break;
+	case MMR_NEED_MEMCG:
+		snprintf(buf, len, "memcg");
 		break;
 	}
 	return buf;
@@ -204,8 +216,11 @@ static void print_case(const struct mmr_case *c)
 			       need_name(&c->needs[i], name, sizeof(name)));
 	}
 	for (i = 0; i < c->nsettings; i++)
-		printf("sets     %s to %lld (with --allow-settings)\n",
-		       c->settings[i].name, (long long)c->settings[i].value);
+		printf("sets     %s to %s (with --allow-settings)\n",
+		       c->settings[i].name,
+		       mmr_setting_text(mmr_setting_index(c->settings[i].name),
+					c->settings[i].value, buf,
+					sizeof(buf)));
 	if (mmr_needs_check(c, false, reason, sizeof(reason)))
 		printf("here     cannot run: %s\n", reason);
 	else

@@ -116,7 +116,10 @@ enum mmr_need_kind {
 	MMR_NEED_MEMORY, /* memory>=4G (available) */
 	MMR_NEED_THP, /* thp: transparent huge pages not "never" */
 	MMR_NEED_FEATURE, /* feature=madv_cold: finer than a system call */
-	MMR_NEED_LAST = MMR_NEED_FEATURE,
+	MMR_NEED_WRITES, /* writes=ksm_run: its statements write it */
+	MMR_NEED_SWAP, /* swap>=64M: a swap area of its own */
+	MMR_NEED_MEMCG, /* memcg: memory cgroups of its own */
+	MMR_NEED_LAST = MMR_NEED_MEMCG,
 };
 
 struct mmr_need {
@@ -128,8 +131,8 @@ struct mmr_need {
 /* set NAME=VALUE: a kernel setting for the time of the case; only with
  * --allow-settings, journalled, restored (triage/settings.h). */
 struct mmr_setting {
-	const char *name; /* nr_hugepages, nr_overcommit_hugepages */
-	int64_t value;
+	const char *name; /* of setting.h */
+	int64_t value; /* MODE: number of the mode */
 };
 
 enum mmr_expect_kind {

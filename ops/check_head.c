@@ -10,6 +10,7 @@
 #include "check.h"
 #include "lex.h"
 #include "needs.h"
+#include "setting.h"
 
 static int __attribute__((format(printf, 2, 3)))
 fail(struct mmr_diag *diag, const char *fmt, ...)
@@ -55,6 +56,18 @@ static int check_origin(const struct mmr_origin *o, struct mmr_diag *diag)
 	return 0;
 }
 
+static bool bad_setting(const struct mmr_setting *s)
+{
+	int index = mmr_setting_index(s->name);
+	char buf[48];
+	int64_t v;
+
+	if (mmr_setting_table[index].kind == MMR_SETTING_TRIGGER)
+		return true;
+	mmr_setting_text(index, s->value, buf, sizeof(buf));
+	return mmr_setting_value(index, buf, strlen(buf), &v) != 0;
+}
+
 int mmr_check_head(const struct mmr_case *c, struct mmr_diag *diag)
 {
 	int i;
@@ -75,7 +88,7 @@ int mmr_check_head(const struct mmr_case *c, struct mmr_diag *diag)
 				    c->needs[i].name ? c->needs[i].name : "");
 	for (i = 0; i < c->nsettings; i++)
 		if (!mmr_setting_known(c->settings[i].name) ||
-		    c->settings[i].value < 0)
+		    bad_setting(&c->settings[i]))
 			return fail(diag, "unknown setting '%s'",
 				    c->settings[i].name);
 	for (i = 0; i < c->nexpects; i++)

@@ -8,6 +8,7 @@
 
 #include "check.h"
 #include "lex.h"
+#include "setting.h"
 
 const char *mmr_ref_kind_text(uint32_t kinds)
 {
@@ -35,8 +36,7 @@ const char *mmr_ref_kind_text(uint32_t kinds)
 
 bool mmr_setting_known(const char *name)
 {
-	return strcmp(name, "nr_hugepages") == 0 ||
-	       strcmp(name, "nr_overcommit_hugepages") == 0;
+	return mmr_setting_index(name) >= 0;
 }
 
 bool mmr_value_is_default(const struct mmr_argspec *a,

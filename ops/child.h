@@ -190,6 +190,11 @@ int64_t mmr_child_uffd_register(struct mmr_child *c, const struct mmr_insn *in,
 				int uffd, int map, int off, int len,
 				uint64_t mode);
 
+/* child_procfs.c.  Writes text into a file, in one write: 0 or -errno. */
+int64_t mmr_child_put_file(const char *path, const char *text);
+/* v in decimal, into buf (24 bytes); returns where it begins there. */
+const char *mmr_child_decimal(char *buf, int64_t v);
+
 /* child_touch.c.  Touches a part of a mapping every `step` bytes (index of
  * the argument; 0 bytes counts as 1).  order: index of the ENUM argument,
  * value 0 ascending, 1 pages in a drawn order.  Pages touched; -EFAULT after

@@ -125,7 +125,6 @@ void mmr_procfs_ids(int32_t *pid, int32_t *tid);
 uint64_t mmr_procfs_delay(int32_t host_pid);
 /* ppid of the caller there, 0 unknown. */
 int64_t mmr_procfs_ppid(void);
-void mmr_procfs_write(const char *path, const char *text);
 
 static inline struct mmr_thread_slot *mmr_thread_slots(void)
 {

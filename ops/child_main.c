@@ -337,7 +337,7 @@ _Noreturn void mmr_main_start(const uint64_t *stack)
 	mmr_image_merge(stack, &image);
 	mmr_image_own(&image);
 	/* The first to go when memory runs out. */
-	mmr_procfs_write("/proc/self/oom_score_adj", "1000");
+	(void)mmr_child_put_file("/proc/self/oom_score_adj", "1000");
 	self = (int32_t)mmr_sys0(__NR_getpid);
 	if (mmr_sys0(__NR_geteuid) != 0)
 		flags |= CLONE_NEWUSER_FLAG;

@@ -21,18 +21,34 @@ static int64_t read_file(const char *path, char *buf, size_t n)
 	return got;
 }
 
-void mmr_procfs_write(const char *path, const char *text)
+int64_t mmr_child_put_file(const char *path, const char *text)
 {
-	int64_t fd, n = 0;
+	int64_t fd, ret, n = 0;
 
 	while (text[n])
 		n++;
 	fd = mmr_sys4(__NR_openat, AT_FDCWD_VALUE, mmr_sys_ptr(path),
 		      O_WRONLY_VALUE, 0);
 	if (fd < 0)
-		return;
-	mmr_sys3(__NR_write, fd, mmr_sys_ptr(text), n);
+		return fd;
+	ret = mmr_sys3(__NR_write, fd, mmr_sys_ptr(text), n);
 	mmr_sys1(__NR_close, fd);
+	return ret < 0 ? ret : 0;
+}
+
+const char *mmr_child_decimal(char *buf, int64_t v)
+{
+	uint64_t left = v < 0 ? -(uint64_t)v : (uint64_t)v;
+	int n = 23;
+
+	buf[n] = 0;
+	do {
+		buf[--n] = (char)('0' + left % 10);
+		left /= 10;
+	} while (left);
+	if (v < 0)
+		buf[--n] = '-';
+	return buf + n;
 }
 
 /* A decimal number at *p, which moves behind it; 0 when there is none. */

@@ -18,6 +18,7 @@
 #include "kernel.h"
 #include "needs.h"
 #include "print.h"
+#include "setting.h"
 
 /*
  * How each call is asked: with arguments that it refuses before it does
@@ -174,7 +175,10 @@ bool mmr_need_known(const struct mmr_need *need)
 	case MMR_NEED_FEATURE:
 		return need->name && mmr_feature_known(need->name);
 	case MMR_NEED_THP:
+	case MMR_NEED_MEMCG:
 		return true;
+	case MMR_NEED_WRITES:
+		return need->name && mmr_setting_index(need->name) >= 0;
 	default:
 		return need->n >= 1;
 	}
@@ -393,6 +397,45 @@ static int need_thp(char *text, size_t n)
 		       "/sys/kernel/mm/transparent_hugepage/enabled");
 }
 
+/* A setting that is to change: is it there, may it be changed? */
+static int need_writes(const char *name, bool may_set, char *text, size_t n)
+{
+	const char *path = mmr_setting_table[mmr_setting_index(name)].path;
+
+	if (access(path, F_OK))
+		return missing(text, n,
+			       "needs to change %s, and this kernel has no %s",
+			       name, path);
+	if (!may_set)
+		return missing(text, n,
+			       "needs to change %s for as long as it runs: "
+			       "give --allow-settings",
+			       name);
+	if (geteuid() != 0 || access(path, W_OK))
+		return missing(text, n,
+			       "needs to change %s, which takes root and a "
+			       "writable %s",
+			       name, path);
+	return 0;
+}
+
+static int need_swap(bool may_set, char *text, size_t n)
+{
+	if (access("/proc/swaps", F_OK))
+		return missing(text, n,
+			       "needs a swap area, and this kernel has no "
+			       "swapping (CONFIG_SWAP)");
+	if (!may_set)
+		return missing(text, n,
+			       "needs a swap area of its own for as long as it "
+			       "runs: give --allow-settings");
+	if (geteuid() != 0)
+		return missing(text, n,
+			       "needs a swap area of its own, which takes "
+			       "root");
+	return 0;
+}
+
 static int probe(const struct mmr_need *need, bool may_set, char *text,
 		 size_t n)
 {
@@ -417,6 +460,12 @@ static int probe(const struct mmr_need *need, bool may_set, char *text,
 		return need_thp(text, n);
 	case MMR_NEED_FEATURE:
 		return mmr_feature_probe(need->name, text, n);
+	case MMR_NEED_WRITES:
+		return need_writes(need->name, may_set, text, n);
+	case MMR_NEED_SWAP:
+		return need_swap(may_set, text, n);
+	case MMR_NEED_MEMCG:
+		return 0; /* made, or not, when the run begins */
 	}
 	return missing(text, n, "needs something unknown");
 }
@@ -476,6 +525,22 @@ static int check_words(const struct asker *a, const char *needs, char *text,
 			return missing(text, n, "%s %s", a->who, why);
 	}
 	return 0;
+}
+
+/* Statements write only what the header names, so that it is known before
+ * what has to be put back. */
+static int check_written(const struct mmr_case *c, char *text, size_t n)
+{
+	uint64_t rest = mmr_setting_written(c) & ~mmr_setting_named(c);
+	const char *name;
+
+	if (!rest)
+		return 0;
+	name = mmr_setting_table[__builtin_ctzll(rest)].name;
+	return missing(text, n,
+		       "its statements write %s and its header does not say "
+		       "so: add `needs writes=%s`",
+		       name, name);
 }
 
 /* A statement that takes a refusal for a result needs nothing. */
@@ -557,11 +622,14 @@ int mmr_needs_check(const struct mmr_case *c, bool may_set, char *text,
 				       "kernel's /proc/meminfo has no such "
 				       "field",
 				       c->expects[i].name);
-	if (c->nsettings && !may_set)
-		return missing(text, n,
-			       "needs to change %s for as long as it runs: "
-			       "give --allow-settings",
-			       c->settings[0].name);
+	for (i = 0; i < c->nsettings; i++) {
+		rc = need_writes(c->settings[i].name, may_set, text, n);
+		if (rc)
+			return rc;
+	}
+	rc = check_written(c, text, n);
+	if (rc)
+		return rc;
 	for (i = 0; i < c->nprocs; i++)
 		for (j = 0; j < c->procs[i]->nthreads; j++) {
 			rc = check_block(&c->procs[i]->threads[j]->body,

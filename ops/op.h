@@ -143,6 +143,7 @@ struct mmr_op {
 	uint32_t makes; /* enum mmr_ref_kind; 0: takes no `ref =` */
 	uint32_t unit_ns; /* CPU time a page of work costs at most on a
 			   * healthy kernel, 0: not proportional */
+	bool machine_wide; /* its work is all of the machine's memory */
 	uint8_t nargs;
 	struct mmr_argspec args[MMR_MAX_ARGS];
 	struct mmr_callspec call;

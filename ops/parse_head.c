@@ -11,6 +11,7 @@
 #include "parse.h"
 #include "pool.h"
 #include "print.h"
+#include "setting.h"
 
 #define CHECK_ONE(rc)                                                          \
 	do {                                                                   \
@@ -142,14 +143,16 @@ static int parse_need(struct mmr_parse *p, const struct mmr_word *w,
 	if (used < 0)
 		return mmr_parse_fail(p, w, "unknown need '%.*s'", ELLIPSIS(w));
 	rest = (struct mmr_word){w->s + used, w->len - used, w->col + used};
-	if (need->kind == MMR_NEED_THP) {
+	if (need->kind == MMR_NEED_THP || need->kind == MMR_NEED_MEMCG) {
 		if (rest.len)
-			return mmr_parse_fail(p, &rest, "thp stands alone");
+			return mmr_parse_fail(p, &rest, "%s stands alone",
+					      mmr_need_word(need->kind));
 		return 0;
 	}
 	sign = need->kind == MMR_NEED_CPUS || need->kind == MMR_NEED_NODES ||
 			       need->kind == MMR_NEED_HUGEPAGES ||
-			       need->kind == MMR_NEED_MEMORY
+			       need->kind == MMR_NEED_MEMORY ||
+			       need->kind == MMR_NEED_SWAP
 		       ? ">="
 		       : "=";
 	used = (int)strlen(sign);
@@ -158,12 +161,13 @@ static int parse_need(struct mmr_parse *p, const struct mmr_word *w,
 				      mmr_need_word(need->kind), sign);
 	rest = (struct mmr_word){rest.s + used, rest.len - used,
 				 rest.col + used};
-	if (need->kind == MMR_NEED_MEMORY) {
+	if (need->kind == MMR_NEED_MEMORY || need->kind == MMR_NEED_SWAP) {
 		if (mmr_lex_size(rest.s, (size_t)rest.len, &need->n, &unit) ||
 		    unit != MMR_UNIT_BYTE || need->n < 1)
 			return mmr_parse_fail(p, &rest,
-					      "memory>= takes a number with "
-					      "K, M or G");
+					      "%s>= takes a number with "
+					      "K, M or G",
+					      mmr_need_word(need->kind));
 		return 0;
 	}
 	if (sign[0] == '>')
@@ -173,7 +177,8 @@ static int parse_need(struct mmr_parse *p, const struct mmr_word *w,
 	if (!mmr_need_known(need))
 		return mmr_parse_fail(
 			p, &rest, "unknown %s '%.*s'",
-			need->kind == MMR_NEED_ARCH	 ? "architecture"
+			need->kind == MMR_NEED_WRITES	 ? "setting"
+			: need->kind == MMR_NEED_ARCH	 ? "architecture"
 			: need->kind == MMR_NEED_SYSCALL ? "system call"
 			: need->kind == MMR_NEED_FEATURE ? "feature"
 							 : "capability",
@@ -206,6 +211,30 @@ static int head_needs(struct mmr_parse *p)
 	return p->l.n > 1 ? 0 : mmr_parse_fail(p, &p->l.word[0], "needs what?");
 }
 
+static int set_value(struct mmr_parse *p, int index, const struct mmr_word *w,
+		     int64_t *v)
+{
+	const struct mmr_setting_info *s = &mmr_setting_table[index];
+	char words[120] = "";
+	size_t n = 0, i;
+
+	if (s->kind == MMR_SETTING_TRIGGER)
+		return mmr_parse_fail(p, w,
+				      "%s has no value to set: say needs "
+				      "writes=%s",
+				      s->name, s->name);
+	if (!mmr_setting_value(index, w->s, (size_t)w->len, v))
+		return 0;
+	if (s->kind == MMR_SETTING_NUMBER)
+		return mmr_parse_fail(p, w, "%s must be from 0 to %lld",
+				      s->name, (long long)s->max);
+	for (i = 0; mmr_setting_modes[i].name; i++)
+		if (s->max >> mmr_setting_modes[i].value & 1)
+			n += (size_t)snprintf(words + n, sizeof(words) - n,
+					      " %s", mmr_setting_modes[i].name);
+	return mmr_parse_fail(p, w, "%s takes one of%s", s->name, words);
+}
+
 static int head_set(struct mmr_parse *p)
 {
 	struct mmr_case *c = p->c;
@@ -222,7 +251,7 @@ static int head_set(struct mmr_parse *p)
 		if (!mmr_setting_known(name))
 			return mmr_parse_fail(p, &key, "unknown setting '%.*s'",
 					      ELLIPSIS(&key));
-		CHECK_ONE(mmr_parse_int(p, &value, 0, 1LL << 40, name, &v));
+		CHECK_ONE(set_value(p, mmr_setting_index(name), &value, &v));
 		for (j = 0; j < c->nsettings; j++)
 			if (strcmp(c->settings[j].name, name) == 0)
 				return mmr_parse_fail(p, &key, "given twice");

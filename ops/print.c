@@ -12,6 +12,7 @@
 #include "case.h"
 #include "check.h"
 #include "print.h"
+#include "setting.h"
 
 #define DEFAULT_BUDGET_NS 30000000000LL
 
@@ -112,6 +113,9 @@ static const char *const need_words[] = {
 	[MMR_NEED_MEMORY] = "memory",
 	[MMR_NEED_THP] = "thp",
 	[MMR_NEED_FEATURE] = "feature",
+	[MMR_NEED_WRITES] = "writes",
+	[MMR_NEED_SWAP] = "swap",
+	[MMR_NEED_MEMCG] = "memcg",
 };
 
 const char *mmr_need_word(enum mmr_need_kind kind)
@@ -361,6 +365,7 @@ static void print_needs(struct mmr_text *t, const struct mmr_case *c)
 			mmr_text_put(t, ">=%" PRId64, n->n);
 			break;
 		case MMR_NEED_MEMORY:
+		case MMR_NEED_SWAP:
 			mmr_text_put(t, ">=%s",
 				     mmr_case_print_size(buf, sizeof(buf), n->n,
 							 MMR_UNIT_BYTE));
@@ -370,9 +375,11 @@ static void print_needs(struct mmr_text *t, const struct mmr_case *c)
 		case MMR_NEED_SYSCALL:
 		case MMR_NEED_ARCH:
 		case MMR_NEED_FEATURE:
+		case MMR_NEED_WRITES:
 			mmr_text_put(t, "=%s", n->name);
 			break;
 		case MMR_NEED_THP:
+		case MMR_NEED_MEMCG:
 			break;
 		}
 	}
@@ -418,8 +425,11 @@ static void print_head(struct mmr_text *t, const struct mmr_case *c)
 	print_origin(t, &c->origin);
 	print_needs(t, c);
 	for (i = 0; i < c->nsettings; i++)
-		mmr_text_put(t, "%s%s=%" PRId64 "%s", i ? " " : "set     ",
-			     c->settings[i].name, c->settings[i].value,
+		mmr_text_put(t, "%s%s=%s%s", i ? " " : "set     ",
+			     c->settings[i].name,
+			     mmr_setting_text(
+				     mmr_setting_index(c->settings[i].name),
+				     c->settings[i].value, buf, sizeof(buf)),
 			     i + 1 == c->nsettings ? "\n" : "");
 	if (c->rounds != 1 || c->keep || c->budget_ns != DEFAULT_BUDGET_NS)
 		mmr_text_put(

@@ -76,6 +76,9 @@ struct mmr_program {
 	uint64_t page_size, huge_size;
 	uint32_t keep;
 	uint32_t drop_caps_lo, drop_caps_hi; /* nocap=: dropped by supervisor */
+	/* State outside the case, from the runner, not from the text. */
+	uint64_t may_write; /* bit i: setting i of setting.h */
+	char swap[64]; /* path of the swap area, "" none */
 	uint32_t ncpus; /* CPUs to use, cpus[] */
 	uint16_t cpus[64]; /* their kernel numbers */
 	/* Offsets from the start of the area. */

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "../ops/setting.h"
 #include "export_c.h"
 
 #define PUT(x, ...) fprintf((x)->out, __VA_ARGS__)
@@ -57,6 +58,18 @@ static bool reads_fields(const struct mmr_export *x)
 	       x->c->nsettings;
 }
 
+static bool sets_mode(const struct mmr_export *x)
+{
+	int i, index;
+
+	for (i = 0; i < x->c->nsettings; i++) {
+		index = mmr_setting_index(x->c->settings[i].name);
+		if (mmr_setting_table[index].kind == MMR_SETTING_MODE)
+			return true;
+	}
+	return false;
+}
+
 void mmr_export_main_headers(struct mmr_export *x)
 {
 	static const char *const always[] = {
@@ -69,6 +82,8 @@ void mmr_export_main_headers(struct mmr_export *x)
 		mmr_emit_header(&x->e, always[i]);
 	if (mmr_export_may_leave(x))
 		mmr_emit_header(&x->e, "sys/prctl.h");
+	if (has_need(x, MMR_NEED_SWAP))
+		mmr_emit_header(&x->e, "stdlib.h");
 	if (reads_fields(x) || has_need(x, MMR_NEED_THP) ||
 	    has_need(x, MMR_NEED_ARCH))
 		mmr_emit_header(&x->e, "string.h");
@@ -109,6 +124,15 @@ static void put_need_helpers(struct mmr_export *x)
 		    "\"%%lu\", &n))\n"
 		    "\t\t\tbreak;\n"
 		    "\tif (f)\n\t\tfclose(f);\n\treturn n;\n}\n\n");
+	if (sets_mode(x))
+		PUT(x,
+		    "static int has_word(const char *file, const char *word)\n"
+		    "{\n\tFILE *f = fopen(file, \"r\");\n"
+		    "\tchar line[128] = \"\";\n\n"
+		    "\tif (f && !fgets(line, sizeof(line), f))\n"
+		    "\t\tline[0] = '\\0';\n"
+		    "\tif (f)\n\t\tfclose(f);\n"
+		    "\treturn strstr(line, word) != NULL;\n}\n\n");
 	if (has_need(x, MMR_NEED_THP))
 		PUT(x, "static int thp_is_off(void)\n{\n"
 		       "\tFILE *f = fopen(\"/sys/kernel/mm/"
@@ -205,6 +229,13 @@ static void put_need(struct mmr_export *x, const struct mmr_need *n)
 		snprintf(test, sizeof(test), "thp_is_off()");
 		snprintf(text, sizeof(text), "needs transparent huge pages");
 		break;
+	case MMR_NEED_SWAP:
+		snprintf(test, sizeof(test), "!getenv(\"SWAP_AREA\")");
+		snprintf(text, sizeof(text),
+			 "needs SWAP_AREA, a swap area of %" PRId64
+			 " MiB that is on, with priority 100",
+			 n->n >> 20);
+		break;
 	default:
 		return;
 	}
@@ -219,12 +250,18 @@ static void put_needs(struct mmr_export *x)
 	for (i = 0; i < x->c->nsettings; i++) {
 		const struct mmr_setting *s = &x->c->settings[i];
 
-		snprintf(test, sizeof(test),
-			 "field(\"/proc/sys/vm/%s\", \"\", 0) != %" PRId64,
-			 s->name, s->value);
-		snprintf(text, sizeof(text),
-			 "needs /proc/sys/vm/%s at %" PRId64, s->name,
-			 s->value);
+		int index = mmr_setting_index(s->name);
+		const char *path = mmr_setting_table[index].path;
+		char value[32];
+
+		mmr_setting_text(index, s->value, value, sizeof(value));
+		if (mmr_setting_table[index].kind == MMR_SETTING_MODE)
+			snprintf(test, sizeof(test),
+				 "!has_word(\"%s\", \"[%s]\")", path, value);
+		else
+			snprintf(test, sizeof(test),
+				 "field(\"%s\", \"\", 0) != %s", path, value);
+		snprintf(text, sizeof(text), "needs %s at %s", path, value);
 		put_unless(x, test, text);
 	}
 	for (i = 0; i < x->c->nneeds; i++)

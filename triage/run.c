@@ -20,6 +20,7 @@
 
 #include "../ops/compile.h"
 #include "../ops/needs.h"
+#include "../ops/setting.h"
 #include "cap.h"
 #include "engine.h"
 #include "guest.h"
@@ -81,24 +82,14 @@ static void say(struct mmr_run_result *res, enum mmr_verdict v, const char *fmt,
 static bool prepare(struct run *r)
 {
 	struct mmr_run_result *res = r->res;
-	bool pool = false;
-	int i, err;
+	int err;
 
 	if (mmr_needs_check(r->c, r->opts->allow_settings, res->text,
 			    sizeof(res->text))) {
 		res->verdict = MMR_SKIPPED;
 		return false;
 	}
-	for (i = 0; i < r->c->nneeds; i++)
-		pool |= r->c->needs[i].kind == MMR_NEED_HUGEPAGES;
-	if (r->c->nsettings && !r->opts->allow_settings) {
-		say(res, MMR_SKIPPED,
-		    "changes kernel settings (%s): run it with "
-		    "--allow-settings",
-		    r->c->settings[0].name);
-		return false;
-	}
-	if (!r->opts->allow_settings || (!r->c->nsettings && !pool))
+	if (!r->opts->allow_settings)
 		return true;
 	err = mmr_settings_apply(r->c, res->text, sizeof(res->text));
 	if (err) {
@@ -149,6 +140,11 @@ static bool start(struct run *r)
 		return false;
 	}
 	r->target->c = r->c;
+	if (r->settings) {
+		area->program.may_write = mmr_setting_named(r->c);
+		snprintf(area->program.swap, sizeof(area->program.swap), "%s",
+			 mmr_settings_swap());
+	}
 	mmr_detect_limits_init(&r->target->limits, r->c, &o->limits,
 			       mmr_scale_factor());
 	mmr_klog_get_mark(&r->target->klog_mark);

@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The settings that a case may name, and how their files are read and
- * written.  A new one is a line in `known`.
+ * How the files of the settings that a case may name (ops/setting.h) are read
+ * and written.
  */
 #include "setting_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "../ops/setting.h"
 #include "settings.h"
-
-static const struct known {
-	const char *name, *path;
-} known[] = {
-	{"nr_hugepages", "/proc/sys/vm/nr_hugepages"},
-	{"nr_overcommit_hugepages", "/proc/sys/vm/nr_overcommit_hugepages"},
-};
 
 /* Set once, before any thread is started. */
 static char prefix_path[256];
@@ -36,38 +29,42 @@ char *mmr_setting_rooted(char *buf, size_t n, const char *path)
 	return buf;
 }
 
-static const struct known *find_known(const char *name)
+static const struct mmr_setting_info *find_known(const char *name)
 {
-	size_t i;
+	int i = mmr_setting_index(name);
 
-	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (!strcmp(known[i].name, name))
-			return &known[i];
-	return NULL;
-}
-
-const char *mmr_setting_find(const char *name)
-{
-	const struct known *k = find_known(name);
-
-	return k ? k->name : NULL;
+	return i < 0 ? NULL : &mmr_setting_table[i];
 }
 
 const char *mmr_setting_path(const char *name)
 {
-	const struct known *k = find_known(name);
+	const struct mmr_setting_info *k = find_known(name);
 
 	return k ? k->path : NULL;
 }
 
+/* "always [madvise] never": the number of the word in brackets, or of the only
+ * word that there is. */
+static int chosen_mode(int index, const char *text, int64_t *value)
+{
+	const char *from = strchr(text, '['),
+		   *to = from ? strchr(from, ']') : NULL;
+
+	if (!to)
+		return mmr_setting_value(index, text, strcspn(text, " \n"),
+					 value);
+	return mmr_setting_value(index, from + 1, (size_t)(to - from) - 1,
+				 value);
+}
+
 int mmr_setting_get(const char *name, int64_t *value)
 {
-	const struct known *k = find_known(name);
-	char path[512], text[64];
+	const struct mmr_setting_info *k = find_known(name);
+	char path[512], text[128];
 	ssize_t got;
 	int fd;
 
-	if (!k)
+	if (!k || k->kind == MMR_SETTING_TRIGGER)
 		return -EINVAL;
 	fd = open(mmr_setting_rooted(path, sizeof(path), k->path),
 		  O_RDONLY | O_CLOEXEC);
@@ -78,16 +75,20 @@ int mmr_setting_get(const char *name, int64_t *value)
 	if (got <= 0)
 		return -EIO;
 	text[got] = '\0';
-	*value = strtoll(text, NULL, 10);
+	if (k->kind == MMR_SETTING_MODE)
+		return chosen_mode((int)(k - mmr_setting_table), text, value);
+	/* Booleans of modules read Y and N, and take numbers. */
+	*value = text[0] == 'Y' ? 1 : strtoll(text, NULL, 10);
 	return 0;
 }
 
 int mmr_setting_put(const char *name, int64_t value)
 {
-	const struct known *k = find_known(name);
+	const struct mmr_setting_info *k = find_known(name);
 	char path[512], text[32];
 	ssize_t put;
-	int fd, n, rc = 0;
+	int fd, rc = 0;
+	size_t n;
 
 	if (!k)
 		return -EINVAL;
@@ -95,9 +96,11 @@ int mmr_setting_put(const char *name, int64_t value)
 		  O_WRONLY | O_TRUNC | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	n = snprintf(text, sizeof(text), "%" PRId64 "\n", value);
-	put = write(fd, text, (size_t)n);
-	if (put != n)
+	mmr_setting_text((int)(k - mmr_setting_table), value, text,
+			 sizeof(text));
+	n = strlen(text);
+	put = write(fd, text, n);
+	if (put != (ssize_t)n)
 		rc = put < 0 ? -errno : -EIO;
 	close(fd);
 	return rc;

@@ -6,8 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The lasting copy of a known setting's name, NULL when unknown. */
-const char *mmr_setting_find(const char *name);
 /* Writes it; 0 or -errno.  The kernel may take less: read it back. */
 int mmr_setting_put(const char *name, int64_t value)
 	__attribute__((warn_unused_result));

@@ -6,8 +6,8 @@
  * disk (temporary, fsync, rename), change; restore, journal away, unlock.
  * The lock is a flock, so the kernel opens it when its holder dies, and what
  * the journal says then is restored by whoever comes next.  A journal line is
- * NAME OLD NEW, by name and not by path, so that a forged journal can do no
- * more than a case could.
+ * NAME BEFORE LOWEST HIGHEST, by name and not by path, so that a forged journal
+ * can do no more than a case could.
  */
 #include "settings.h"
 
@@ -22,17 +22,25 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../ops/setting.h"
 #include "finding.h"
 #include "run.h"
 #include "setting_file.h"
+#include "swap_area.h"
 
-#define MAX_CHANGES 16
+#define MAX_CHANGES 24
 #define LOCK_WAIT_MS 2000
 #define SETTLE_MS 1000 /* freeing the pages of a killed process takes a bit */
 
+/*
+ * A setting that the case changes, or whose statements may.  All values that
+ * it can come to have through us lie in lo..hi, `before` too.
+ */
 struct change {
-	const char *name;
-	int64_t before, value;
+	int index; /* in mmr_setting_table */
+	int64_t before, lo, hi;
+	bool set; /* to value, before the case runs */
+	int64_t value;
 };
 
 /*
@@ -47,9 +55,15 @@ static struct {
 	int lock_fd;
 	struct change changes[MAX_CHANGES];
 	int n;
+	struct mmr_swap_area swap;
 } held = {.mutex = PTHREAD_MUTEX_INITIALIZER,
 	  .freed = PTHREAD_COND_INITIALIZER,
 	  .lock_fd = -1};
+
+static const char *name_of(const struct change *ch)
+{
+	return mmr_setting_table[ch->index].name;
+}
 
 static void sleep_ms(int ms)
 {
@@ -116,6 +130,12 @@ static int lock_holder(void)
 	return got > 0 ? atoi(text) : 0;
 }
 
+static void forget(void)
+{
+	held.n = 0;
+	memset(&held.swap, 0, sizeof(held.swap));
+}
+
 /* One thread of this process at a time; waits, ends early when interrupted. */
 static int enter(void)
 {
@@ -138,7 +158,7 @@ static int enter(void)
 	if (!rc) {
 		held.busy = true;
 		held.owner = gettid();
-		held.n = 0;
+		forget();
 	}
 	pthread_mutex_unlock(&held.mutex);
 	return rc;
@@ -162,15 +182,18 @@ static char *journal_path(char *buf, size_t n)
 
 static int journal_write(void)
 {
-	char path[512], text[MAX_CHANGES * 96];
+	char path[512], text[MAX_CHANGES * 112 + 96];
 	size_t len = 0;
 	int i;
 
 	for (i = 0; i < held.n; i++)
 		len += (size_t)snprintf(
 			text + len, sizeof(text) - len,
-			"%s %" PRId64 " %" PRId64 "\n", held.changes[i].name,
-			held.changes[i].before, held.changes[i].value);
+			"%s %" PRId64 " %" PRId64 " %" PRId64 "\n",
+			name_of(&held.changes[i]), held.changes[i].before,
+			held.changes[i].lo, held.changes[i].hi);
+	len += (size_t)mmr_swap_to_text(&held.swap, text + len,
+					sizeof(text) - len);
 	return mmr_write_file(journal_path(path, sizeof(path)), text, len);
 }
 
@@ -183,27 +206,35 @@ static int journal_remove(void)
 	return 0;
 }
 
-/* Fills held.changes.  Lines that name no known setting are passed over. */
+/* Fills held.  Lines that name no known setting are passed over.  With three
+ * words they are of an earlier version: NAME BEFORE AFTER. */
 static int journal_read(void)
 {
 	char path[512], line[160], name[64];
-	int64_t before, value;
+	struct change ch = {0};
+	int64_t other;
 	FILE *f;
+	int got;
 
-	held.n = 0;
+	forget();
 	f = fopen(journal_path(path, sizeof(path)), "re");
 	if (!f)
 		return errno == ENOENT ? 0 : -errno;
 	while (held.n < MAX_CHANGES && fgets(line, sizeof(line), f)) {
-		const char *known;
-
-		if (sscanf(line, "%63s %" SCNd64 " %" SCNd64, name, &before,
-			   &value) != 3)
+		if (mmr_swap_from_text(&held.swap, line))
 			continue;
-		known = mmr_setting_find(name);
-		if (known)
-			held.changes[held.n++] =
-				(struct change){known, before, value};
+		got = sscanf(line, "%63s %" SCNd64 " %" SCNd64 " %" SCNd64,
+			     name, &ch.before, &ch.lo, &ch.hi);
+		if (got < 3)
+			continue;
+		if (got == 3) {
+			other = ch.lo;
+			ch.lo = ch.before < other ? ch.before : other;
+			ch.hi = ch.before < other ? other : ch.before;
+		}
+		ch.index = mmr_setting_index(name);
+		if (ch.index >= 0)
+			held.changes[held.n++] = ch;
 	}
 	fclose(f);
 	return 0;
@@ -231,35 +262,35 @@ static int settle(const char *name, int64_t want)
 	}
 }
 
+static int undo_one(const struct change *ch, int *restored)
+{
+	const char *name = name_of(ch);
+	int64_t now;
+	int rc = mmr_setting_get(name, &now);
+
+	if (rc || now == ch->before || now < ch->lo || now > ch->hi)
+		return rc;
+	rc = mmr_setting_put(name, ch->before);
+	if (!rc)
+		rc = settle(name, ch->before);
+	if (!rc)
+		(*restored)++;
+	return rc;
+}
+
 /*
- * Last changed, first restored.  A value outside of what lies between before
- * and after is not ours: somebody has set it since, and it stays.  *restored
- * counts; the first error wins but all are tried.
+ * Last changed, first restored.  A value outside of what can be ours is not:
+ * somebody has set it since, and it stays.  *restored counts; the first error
+ * wins but all are tried.
  */
 static int undo(int *restored)
 {
-	int i, rc, first = 0;
+	int i, rc, first;
 
 	*restored = 0;
+	first = mmr_swap_remove(&held.swap, restored);
 	for (i = held.n - 1; i >= 0; i--) {
-		const struct change *ch = &held.changes[i];
-		int64_t now;
-
-		rc = mmr_setting_get(ch->name, &now);
-		if (!rc && now != ch->before) {
-			bool ours =
-				ch->before < ch->value
-					? now > ch->before && now <= ch->value
-					: now < ch->before && now >= ch->value;
-
-			if (!ours)
-				continue;
-			rc = mmr_setting_put(ch->name, ch->before);
-			if (!rc)
-				rc = settle(ch->name, ch->before);
-			if (!rc)
-				(*restored)++;
-		}
+		rc = undo_one(&held.changes[i], restored);
 		if (rc && !first)
 			first = rc;
 	}
@@ -286,38 +317,119 @@ int mmr_settings_recover(void)
 			rc = undo(&restored);
 		lock_drop();
 	}
-	held.n = 0;
+	forget();
 	leave();
 	if (rc == -EPERM || rc == -EROFS)
 		rc = -EACCES;
 	return rc ? rc : restored;
 }
 
+/* The change of that setting, a new one when there is none yet.  NULL: an
+ * error, text says it. */
+static struct change *change_of(int index, char *text, size_t n, int *rc)
+{
+	struct change *ch;
+	int i;
+
+	for (i = 0; i < held.n; i++)
+		if (held.changes[i].index == index)
+			return &held.changes[i];
+	ch = &held.changes[held.n];
+	*ch = (struct change){.index = index};
+	*rc = mmr_setting_get(mmr_setting_table[index].name, &ch->before);
+	if (*rc) {
+		snprintf(text, n, "%s cannot be read (%s): %s", name_of(ch),
+			 mmr_setting_table[index].path, strerror(-*rc));
+		return NULL;
+	}
+	ch->lo = ch->hi = ch->before;
+	held.n++; /* there are fewer settings than MAX_CHANGES */
+	return ch;
+}
+
+static void may_become(struct change *ch, int64_t v)
+{
+	if (v < ch->lo)
+		ch->lo = v;
+	if (v > ch->hi)
+		ch->hi = v;
+}
+
 /* What the case wants, into held.changes; text on error. */
 static int plan_one(const char *name, int64_t value, char *text, size_t n)
 {
-	const char *known = mmr_setting_find(name);
-	int64_t before;
-	int i, rc;
+	int rc = -EINVAL, index = mmr_setting_index(name);
+	struct change *ch;
 
-	if (!known) {
+	if (index < 0) {
 		snprintf(text, n, "no setting is named %s", name);
-		return -EINVAL;
-	}
-	rc = mmr_setting_get(name, &before);
-	if (rc) {
-		snprintf(text, n, "%s cannot be read (%s): %s", name,
-			 mmr_setting_path(name), strerror(-rc));
 		return rc;
 	}
-	for (i = 0; i < held.n; i++)
-		if (held.changes[i].name == known) {
-			held.changes[i].value = value;
-			return 0;
-		}
-	if (before != value && held.n < MAX_CHANGES)
-		held.changes[held.n++] = (struct change){known, before, value};
+	ch = change_of(index, text, n, &rc);
+	if (!ch)
+		return rc;
+	ch->set = true;
+	ch->value = value;
+	may_become(ch, value);
 	return 0;
+}
+
+/* What statements write: the largest and smallest number, any mode. */
+static int plan_block(const struct mmr_block *b, char *text, size_t n)
+{
+	int i, rc = 0;
+
+	for (i = 0; i < b->n && !rc; i++) {
+		const struct mmr_stmt *s = b->stmts[i];
+		const struct mmr_setting_info *info;
+		struct change *ch;
+
+		if (s->kind == MMR_STMT_LOOP) {
+			rc = plan_block(&s->body, text, n);
+			continue;
+		}
+		if (s->op->id != MMR_OP_set_number &&
+		    s->op->id != MMR_OP_set_mode)
+			continue;
+		info = &mmr_setting_table[s->args[0].lo];
+		ch = change_of((int)s->args[0].lo, text, n, &rc);
+		if (!ch)
+			continue;
+		may_become(ch,
+			   info->kind == MMR_SETTING_MODE ? 0 : s->args[1].lo);
+		if (info->kind == MMR_SETTING_MODE)
+			may_become(ch, 63);
+	}
+	return rc;
+}
+
+static int plan_statements(const struct mmr_case *c, char *text, size_t n)
+{
+	int i, j, rc = 0;
+
+	for (i = 0; i < c->nprocs; i++)
+		for (j = 0; j < c->procs[i]->nthreads && !rc; j++)
+			rc = plan_block(&c->procs[i]->threads[j]->body, text,
+					n);
+	return rc;
+}
+
+static int plan_pool(const struct mmr_need *need, char *text, size_t n)
+{
+	int64_t rsvd = mmr_meminfo("HugePages_Rsvd"), now;
+	int64_t avail = mmr_meminfo("HugePages_Free") - (rsvd > 0 ? rsvd : 0);
+	int rc;
+
+	if (avail >= need->n)
+		return 0;
+	if (avail < 0)
+		avail = 0;
+	rc = mmr_setting_get("nr_hugepages", &now);
+	if (rc) {
+		snprintf(text, n, "this kernel has no huge page pool");
+		return rc;
+	}
+	return plan_one("nr_hugepages", now + need->n - avail, text, n);
 }
 
 static int plan(const struct mmr_case *c, char *text, size_t n)
@@ -325,6 +437,7 @@ static int plan(const struct mmr_case *c, char *text, size_t n)
 	bool pool_given = false;
 	int i, rc;
 
+	forget();
 	for (i = 0; i < c->nsettings; i++) {
 		pool_given |= !strcmp(c->settings[i].name, "nr_hugepages");
 		rc = plan_one(c->settings[i].name, c->settings[i].value, text,
@@ -332,28 +445,30 @@ static int plan(const struct mmr_case *c, char *text, size_t n)
 		if (rc)
 			return rc;
 	}
-	/* A case that sets the pool itself means just that size. */
-	for (i = 0; i < c->nneeds && !pool_given; i++) {
-		int64_t avail, now, rsvd;
-
-		if (c->needs[i].kind != MMR_NEED_HUGEPAGES)
-			continue;
-		rsvd = mmr_meminfo("HugePages_Rsvd");
-		avail = mmr_meminfo("HugePages_Free") - (rsvd > 0 ? rsvd : 0);
-		if (avail >= c->needs[i].n)
-			continue;
-		if (avail < 0)
-			avail = 0;
-		rc = mmr_setting_get("nr_hugepages", &now);
-		if (!rc)
-			rc = plan_one("nr_hugepages",
-				      now + c->needs[i].n - avail, text, n);
-		else
-			snprintf(text, n, "this kernel has no huge page pool");
+	for (i = 0; i < c->nneeds; i++) {
+		rc = 0;
+		/* A case that sets the pool itself means just that size. */
+		if (c->needs[i].kind == MMR_NEED_HUGEPAGES && !pool_given)
+			rc = plan_pool(&c->needs[i], text, n);
+		if (c->needs[i].kind == MMR_NEED_SWAP)
+			mmr_swap_plan(&held.swap, c->needs[i].n);
 		if (rc)
 			return rc;
 	}
-	return 0;
+	return plan_statements(c, text, n);
+}
+
+/* True when there is anything to journal and to put back. */
+static bool planned(void)
+{
+	int i;
+
+	if (held.swap.bytes)
+		return true;
+	for (i = 0; i < held.n; i++)
+		if (held.changes[i].lo != held.changes[i].hi)
+			return true;
+	return false;
 }
 
 /*
@@ -372,56 +487,70 @@ static int check_memory(char *text, size_t n)
 		const struct change *ch = &held.changes[i];
 		int64_t room = avail_kb / 10 * 9 / huge_kb;
 
-		if (strcmp(ch->name, "nr_hugepages") ||
-		    ch->value - ch->before <= room)
+		if (strcmp(name_of(ch), "nr_hugepages") ||
+		    ch->hi - ch->before <= room)
 			continue;
 		snprintf(text, n,
 			 "setting nr_hugepages to %" PRId64
 			 ": available memory has room for %" PRId64
 			 " more huge pages",
-			 ch->value, room);
+			 ch->hi, room);
 		return -ENOMEM;
 	}
 	return 0;
 }
 
+static int change_failed(const struct change *ch, int rc, char *text, size_t n)
+{
+	char buf[32];
+
+	if (rc == -EACCES || rc == -EPERM || rc == -EROFS) {
+		snprintf(text, n,
+			 "setting %s to %s needs root and a writable %s",
+			 name_of(ch),
+			 mmr_setting_text(ch->index, ch->value, buf,
+					  sizeof(buf)),
+			 mmr_setting_table[ch->index].path);
+		return -EPERM;
+	}
+	snprintf(text, n, "setting %s: %s", name_of(ch), strerror(-rc));
+	return rc;
+}
+
 /* Some kernels give less than was asked and say nothing, so it is read back.
  * Memory that is free but in pieces may need a second try. */
+static int change_one(const struct change *ch, char *text, size_t n)
+{
+	int64_t now = ch->before;
+	int rc, try;
+
+	for (try = 0; try < 3 && now != ch->value; try++) {
+		rc = mmr_setting_put(name_of(ch), ch->value);
+		if (!rc)
+			rc = mmr_setting_get(name_of(ch), &now);
+		if (rc)
+			return change_failed(ch, rc, text, n);
+	}
+	if (now == ch->value)
+		return 0;
+	snprintf(text, n,
+		 "setting %s: asked for %" PRId64
+		 ", the kernel could give %" PRId64,
+		 name_of(ch), ch->value, now);
+	return -ENOMEM;
+}
+
+/* The journal is there; a swap area may have to write its number into it. */
 static int change_all(char *text, size_t n)
 {
-	int i, rc, try;
+	int i, rc = 0;
 
-	for (i = 0; i < held.n; i++) {
-		const struct change *ch = &held.changes[i];
-		int64_t now = ch->before;
-
-		for (try = 0; try < 3 && now != ch->value; try++) {
-			rc = mmr_setting_put(ch->name, ch->value);
-			if (!rc)
-				rc = mmr_setting_get(ch->name, &now);
-			if (rc == -EACCES || rc == -EPERM || rc == -EROFS) {
-				snprintf(text, n,
-					 "setting %s to %" PRId64
-					 " needs root and a writable %s",
-					 ch->name, ch->value,
-					 mmr_setting_path(ch->name));
-				return -EPERM;
-			}
-			if (rc) {
-				snprintf(text, n, "setting %s: %s", ch->name,
-					 strerror(-rc));
-				return rc;
-			}
-		}
-		if (now != ch->value) {
-			snprintf(text, n,
-				 "setting %s: asked for %" PRId64
-				 ", the kernel could give %" PRId64,
-				 ch->name, ch->value, now);
-			return -ENOMEM;
-		}
-	}
-	return 0;
+	for (i = 0; i < held.n && !rc; i++)
+		if (held.changes[i].set)
+			rc = change_one(&held.changes[i], text, n);
+	if (!rc && held.swap.bytes)
+		rc = mmr_swap_make(&held.swap, journal_write, text, n);
+	return rc;
 }
 
 static int lock_failed(int rc, char *text, size_t n)
@@ -450,7 +579,9 @@ static bool wants_settings(const struct mmr_case *c)
 	int i;
 
 	for (i = 0; i < c->nneeds; i++)
-		if (c->needs[i].kind == MMR_NEED_HUGEPAGES)
+		if (c->needs[i].kind == MMR_NEED_HUGEPAGES ||
+		    c->needs[i].kind == MMR_NEED_SWAP ||
+		    c->needs[i].kind == MMR_NEED_WRITES)
 			return true;
 	return c->nsettings > 0;
 }
@@ -471,24 +602,25 @@ int mmr_settings_apply(const struct mmr_case *c, char *text, size_t n)
 		return rc;
 	}
 	rc = plan(c, text, n);
-	if (rc || (!held.n && !c->nsettings))
-		goto out_leave; /* all is as it should be: touch nothing */
+	/* All is as it should be, and nothing says that it may change: touch
+	 * nothing. */
+	if (rc || (!planned() && !mmr_setting_named(c)))
+		goto out_leave;
 	rc = lock_take(LOCK_WAIT_MS);
 	if (rc) {
-		rc = rc == -EBUSY || held.n ? lock_failed(rc, text, n) : 0;
+		rc = rc == -EBUSY || planned() ? lock_failed(rc, text, n) : 0;
 		goto out_leave;
 	}
 	/* What a dead one left is undone first, else it would be taken for
 	 * the machine's own; then what to change is another question. */
 	rc = journal_read();
-	if (!rc && held.n)
+	if (!rc && (held.n || held.swap.bytes))
 		rc = undo(&dummy);
-	held.n = 0;
 	if (!rc)
 		rc = plan(c, text, n);
 	if (!rc)
 		rc = check_memory(text, n);
-	if (!rc && held.n)
+	if (!rc && planned())
 		rc = journal_write();
 	if (rc)
 		goto out_unlock;
@@ -504,7 +636,7 @@ out_unlock:
 			 strerror(-rc));
 	lock_drop();
 out_leave:
-	held.n = 0;
+	forget();
 	leave();
 	return rc;
 }
@@ -521,7 +653,12 @@ int mmr_settings_restore(void)
 	rc = undo(&restored);
 	/* On failure the journal stays: the next start tries again. */
 	lock_drop();
-	held.n = 0;
+	forget();
 	leave();
 	return rc;
+}
+
+const char *mmr_settings_swap(void)
+{
+	return held.busy && held.owner == gettid() ? held.swap.path : "";
 }

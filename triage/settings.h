@@ -16,8 +16,9 @@
  * left and only root may restore it).  Any thread. */
 int mmr_settings_recover(void);
 /*
- * Journals and applies the case's set lines, and raises the pool of huge
- * pages for needs hugepages>=N.  0; -EBUSY another mmrace holds them,
+ * Journals and applies the case's set lines, raises the pool of huge pages for
+ * needs hugepages>=N, makes the swap area of needs swap>=N, and journals what
+ * statements may change.  0; -EBUSY another mmrace holds them,
  * -EPERM, -errno: nothing is changed then, text has the sentence.  Any
  * thread; when another thread of this process holds the settings it waits
  * for that run's end.  The same thread has to call mmr_settings_restore().
@@ -27,6 +28,9 @@ int mmr_settings_apply(const struct mmr_case *c, char *text, size_t n)
 /* Restores what this thread's mmr_settings_apply() changed; safe when it
  * changed nothing. */
 int mmr_settings_restore(void);
+/* Path of the swap area that this thread's mmr_settings_apply() made, "" when
+ * there is none; valid until restored. */
+const char *mmr_settings_swap(void);
 /* "nr_hugepages" -> its path under /proc or /sys, NULL when unknown. */
 const char *mmr_setting_path(const char *name);
 /* Its value now: 0 and *value, -errno. */

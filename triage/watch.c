@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../ops/compile.h"
 
@@ -218,6 +219,9 @@ static uint64_t work_bytes(const struct mmr_detect *d, int slot,
 	bool all = op->makes & MMR_REF_PROCESS;
 	int a;
 
+	if (op->machine_wide)
+		return (uint64_t)sysconf(_SC_PHYS_PAGES) *
+		       (uint64_t)sysconf(_SC_PAGESIZE);
 	for (a = 0; a < op->nargs; a++) {
 		if (op->args[a].type == MMR_ARG_SIZE &&
 		    !strcmp(op->args[a].name, "len") &&

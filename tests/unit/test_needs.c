@@ -71,6 +71,12 @@ static void test_missing(void **state)
 		{"needs memory>=1000000G\n" BODY, "needs 1000000G of"},
 		{"needs arch=s390x\n" BODY, "architecture s390x"},
 		{"set nr_hugepages=0\n" BODY, "give --allow-settings"},
+		{"needs writes=drop_caches\n" BODY, "needs to change drop_"},
+		{"needs swap>=64M\n" BODY, "a swap area of its own"},
+		{BODY "compact_memory\n", "add `needs writes=compact_memory`"},
+		{"needs writes=nr_hugepages\n" BODY
+		 "set_number nr_overcommit_hugepages 1\n",
+		 "to change nr_hugepages"},
 	};
 	char text[256];
 	size_t i;

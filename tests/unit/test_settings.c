@@ -22,8 +22,10 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "../../ops/setting.h"
 #include "../../triage/finding.h"
 #include "../../triage/settings.h"
+#include "../../triage/swap_area.h"
 
 static char root[64];
 
@@ -64,6 +66,10 @@ static int setup(void **state)
 	if (!mkdtemp(root))
 		return -1;
 	snprintf(dir, sizeof(dir), "%s/proc/sys/vm", root);
+	if (mmr_mkdir_p(dir))
+		return -1;
+	snprintf(dir, sizeof(dir), "%s/sys/kernel/mm/transparent_hugepage",
+		 root);
 	if (mmr_mkdir_p(dir))
 		return -1;
 	put("/proc/sys/vm/nr_hugepages", "3\n");
@@ -216,6 +222,75 @@ static void test_forged_journal(void **state)
 	assert_int_equal(get("nr_hugepages"), 3);
 }
 
+static struct mmr_case *parse(const char *text)
+{
+	struct mmr_diag d = {0};
+	struct mmr_case *c;
+
+	if (mmr_case_parse(text, strlen(text), &c, &d, NULL, NULL))
+		fail_msg("%d:%d: %s", d.line, d.col, d.text);
+	return c;
+}
+
+/* Words in brackets, and what statements may write: anything of that is put
+ * back, also by the next start. */
+static void test_statements(void **state)
+{
+	struct mmr_case *c = parse("mmrace-case 1\n"
+				   "needs writes=nr_hugepages\n"
+				   "set thp_enabled=never\n"
+				   "process main\nthread A\n"
+				   "loop 2\nset_number nr_hugepages 9\nend\n"
+				   "set_number nr_hugepages 1\n");
+	static const int64_t within[] = {1, 2, 7, 9};
+	char text[200];
+	size_t i;
+
+	(void)state;
+	assert_int_equal(mmr_setting_written(c), 1);
+	assert_int_equal(mmr_setting_named(c), 1 | 1 << 3);
+	for (i = 0; i < sizeof(within) / sizeof(within[0]); i++) {
+		put("/sys/kernel/mm/transparent_hugepage/enabled",
+		    "always [madvise] never\n");
+		assert_int_equal(get("thp_enabled"), 1);
+		killed_holder(c);
+		snprintf(text, sizeof(text), "%d\n", (int)within[i]);
+		put("/proc/sys/vm/nr_hugepages", text);
+		assert_int_equal(get("thp_enabled"), 2);
+		assert_int_equal(mmr_settings_recover(), 2);
+		assert_int_equal(get("nr_hugepages"), 3);
+		assert_int_equal(get("thp_enabled"), 1);
+	}
+	/* Neither before nor written: somebody else's. */
+	killed_holder(c);
+	put("/proc/sys/vm/nr_hugepages", "10\n");
+	assert_int_equal(mmr_settings_recover(), 1);
+	assert_int_equal(get("nr_hugepages"), 10);
+	put("/proc/sys/vm/nr_hugepages", "3\n");
+	mmr_case_free(c);
+}
+
+static void test_swap_journal(void **state)
+{
+	struct mmr_swap_area s = {0}, back = {0};
+	char line[100];
+
+	(void)state;
+	assert_int_equal(mmr_swap_to_text(&s, line, sizeof(line)), 0);
+	assert_string_equal(line, "");
+	mmr_swap_plan(&s, 5000000);
+	assert_int_equal(s.bytes, 5 << 20);
+	s.zram = 3;
+	s.known = 5;
+	mmr_swap_to_text(&s, line, sizeof(line));
+	assert_true(mmr_swap_from_text(&back, line));
+	assert_memory_equal(&s, &back, sizeof(s));
+	assert_false(mmr_swap_from_text(&back, "nr_hugepages 1 2 3\n"));
+	/* No device that there cannot be. */
+	assert_true(mmr_swap_from_text(&back, "swap 4096 999 0\n"));
+	assert_int_equal(back.zram, 3);
+}
+
 static void test_busy(void **state)
 {
 	struct mmr_case *c = with_sets(64, -1);
@@ -334,6 +409,8 @@ int main(void)
 		cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_foreign_change_stays),
 		cmocka_unit_test(test_forged_journal),
+		cmocka_unit_test(test_statements),
+		cmocka_unit_test(test_swap_journal),
 		cmocka_unit_test(test_busy),
 		cmocka_unit_test(test_all_or_nothing),
 		cmocka_unit_test(test_unprivileged),
