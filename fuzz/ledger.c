@@ -12,7 +12,6 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../ops/clock.h"
@@ -321,16 +320,13 @@ static int new_id(char id[33])
 
 int mmr_ledger_begin(struct mmr_ledger *l, struct mmr_ledger_session *s)
 {
-	time_t now = time(NULL);
-	struct tm tm;
 	char seed[24];
 	int rc = s->id[0] ? 0 : new_id(s->id);
 
 	if (rc)
 		return rc;
 	if (!s->start[0])
-		strftime(s->start, sizeof(s->start), "%Y-%m-%dT%H:%M:%SZ",
-			 gmtime_r(&now, &tm));
+		mmr_clock_date(s->start, sizeof(s->start));
 	/* A seed has 64 bits, more than JSON's numbers hold. */
 	snprintf(seed, sizeof(seed), "0x%" PRIx64, s->seed);
 	rc = append_json(

@@ -8,6 +8,7 @@
 #ifndef MMR_OPS_CLOCK_H
 #define MMR_OPS_CLOCK_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum mmr_clock_source {
@@ -57,5 +58,8 @@ void mmr_clock_init(struct mmr_clock *c);
 uint64_t mmr_clock_now(const struct mmr_clock *c);
 /* Engine only: CLOCK_MONOTONIC in ns, for deadlines.  Any thread. */
 int64_t mmr_clock_monotonic(void);
+/* Engine only: now as a date, UTC, as in 2026-11-30T17:10:00Z.  buf: at least
+ * 21 bytes; returned.  Any thread. */
+char *mmr_clock_date(char *buf, size_t n);
 
 #endif
