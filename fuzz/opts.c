@@ -500,6 +500,11 @@ static int guest_start(struct mmr_cmd_opts *o)
 	if (!o->quiet)
 		fprintf(stderr, "booting the guest %s\n", o->guest.kernel);
 	rc = mmr_guest_open(&o->guest, &guests, text, sizeof(text));
+	if (rc == -EINTR) {
+		mmr_opts_error("interrupted before the guest was up: no case "
+			       "was run");
+		return MMR_EXIT_FAILED;
+	}
 	if (rc) {
 		mmr_opts_error("%s", text[0] ? text : strerror(-rc));
 		return rc == -ENOENT || rc == -EINVAL ? MMR_EXIT_USAGE
@@ -514,6 +519,11 @@ static int guest_start(struct mmr_cmd_opts *o)
 			st.kernel, st.accel, (double)st.boot_ns / 1e9,
 			(double)st.save_ns / 1e9, (double)st.state_bytes / 1e6,
 			st.scale);
+	if (!o->quiet && st.guests < o->guest.count)
+		fprintf(stderr,
+			"the memory that is free does for %d guest%s at a "
+			"time, of %d\n",
+			st.guests, st.guests > 1 ? "s" : "", o->guest.count);
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "guest_member.h"
 #include "guest_wire.h"
 #include "scale.h"
+#include "settings.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -86,8 +87,11 @@ int mmr_guest_wait_ready(struct mmr_guest *g, struct mmr_guest_member *m,
 	if (!s) {
 		char *con = mmr_qemu_console(&m->conf, &m->qemu, 300);
 
-		snprintf(text, n, "the guest did not come up (%s): %s",
-			 strerror(err ? -err : EPROTO), con ? con : "");
+		if (err == -EINTR)
+			snprintf(text, n, "interrupted");
+		else
+			snprintf(text, n, "the guest did not come up (%s): %s",
+				 strerror(err ? -err : EPROTO), con ? con : "");
 		free(con);
 		json_decref(j);
 		return err ? err : -EPROTO;
@@ -108,7 +112,8 @@ static bool speaks(struct mmr_guest_member *m, int64_t limit)
 	int64_t end = mmr_clock_monotonic() + limit;
 	bool yes = false;
 
-	while (!yes && mmr_clock_monotonic() < end) {
+	while (!yes && mmr_clock_monotonic() < end &&
+	       !mmr_engine_interrupted()) {
 		char *con = mmr_qemu_console(&m->conf, &m->qemu, 100);
 
 		yes = con && *con;
@@ -140,7 +145,7 @@ static int boot(struct mmr_guest *g, char *text, size_t n)
 			err = -ETIMEDOUT;
 		if (!err)
 			err = mmr_guest_wait_ready(g, m, BOOT_LIMIT, text, n);
-		if (!err || !m->conf.kvm)
+		if (!err || !m->conf.kvm || mmr_engine_interrupted())
 			break;
 		/* The device is there and the guest does not run under it
 		 * (nested virtualisation half set up): emulate. */
@@ -166,6 +171,10 @@ static int boot(struct mmr_guest *g, char *text, size_t n)
 	mmr_qemu_end(&m->qemu);
 	for (int i = 1; i < g->n; i++)
 		g->m[i].conf.kvm = m->conf.kvm;
+	if (mmr_engine_interrupted()) {
+		snprintf(text, n, "interrupted");
+		return -EINTR;
+	}
 	return 0;
 }
 
@@ -239,6 +248,11 @@ static int make_dirs(struct mmr_guest *g, char *text, size_t n)
 	return 0;
 }
 
+static int guest_mib(const struct mmr_guest_opts *o)
+{
+	return o->mem_mib ? o->mem_mib : 2048;
+}
+
 /* The kernel's file and what it is for. */
 static int find_kernel(const struct mmr_guest_opts *o, struct mmr_guest *g,
 		       char *text, size_t n)
@@ -269,10 +283,22 @@ static int find_kernel(const struct mmr_guest_opts *o, struct mmr_guest *g,
 		snprintf(c->args, sizeof(c->args), "%s",
 			 o->args ? o->args : "");
 		c->cpus = o->cpus ? o->cpus : 4;
-		c->mem_mib = o->mem_mib ? o->mem_mib : 2048;
+		c->mem_mib = guest_mib(o);
 		c->nodes = o->nodes ? o->nodes : 2;
 	}
 	return 0;
+}
+
+/* As many guests as are wanted, but no more than the memory that is there can
+ * hold: each may come to use all of its own. */
+static int room_for(const struct mmr_guest_opts *o)
+{
+	int64_t kb = mmr_meminfo("MemAvailable"), each = guest_mib(o) * 1024LL;
+	int n = o->count > 0 ? o->count : 1;
+
+	if (kb > 0 && kb / each < n)
+		n = (int)(kb / each);
+	return n > 0 ? n : 1;
 }
 
 int mmr_guest_open(const struct mmr_guest_opts *o, struct mmr_guest **out,
@@ -283,16 +309,17 @@ int mmr_guest_open(const struct mmr_guest_opts *o, struct mmr_guest **out,
 
 	if (!g)
 		return -ENOMEM;
-	g->n = o->count ? o->count : 1;
+	g->n = room_for(o);
 	g->m = calloc((size_t)g->n, sizeof(*g->m));
 	if (!g->m) {
 		free(g);
 		return -ENOMEM;
 	}
 	pthread_mutex_init(&g->lock, NULL);
+	pthread_cond_init(&g->freed, NULL);
+	g->stats.guests = g->n;
 	g->reuse = o->reuse;
 	for (int i = 0; i < g->n; i++) {
-		pthread_mutex_init(&g->m[i].lock, NULL);
 		g->m[i].qemu.line = g->m[i].qemu.qmp = -1;
 		g->m[i].dirty = true;
 	}
@@ -316,12 +343,11 @@ void mmr_guest_close(struct mmr_guest *g)
 {
 	if (!g)
 		return;
-	for (int i = 0; i < g->n; i++) {
+	for (int i = 0; i < g->n; i++)
 		mmr_qemu_end(&g->m[i].qemu);
-		pthread_mutex_destroy(&g->m[i].lock);
-	}
 	if (g->dir[0])
 		remove_all(AT_FDCWD, g->dir, 1);
+	pthread_cond_destroy(&g->freed);
 	pthread_mutex_destroy(&g->lock);
 	free(g->m);
 	free(g);

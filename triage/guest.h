@@ -17,7 +17,8 @@ struct mmr_guest_opts {
 	const char *arch;   /* x86_64 or aarch64; NULL: as the kernel's file */
 	int cpus;	    /* 0: 4 */
 	int mem_mib;	    /* 0: 2048 */
-	int count;	    /* guests side by side, 0: 1 */
+	int count;	    /* guests side by side, 0: 1; fewer when the memory
+			     * does not do */
 	int nodes;	    /* 0: 2 */
 	const char *args;   /* more words of the kernel command line */
 	const char *tools;  /* folder of static mmrace, mmrace-child; NULL:
@@ -32,6 +33,7 @@ struct mmr_guest;
 struct mmr_guest_stats {
 	int64_t boot_ns, save_ns, restore_ns, restore_max_ns;
 	int restores, wedged;
+	int guests; /* side by side: what the memory of the machine allows */
 	int64_t state_bytes;
 	char kernel[80]; /* uname -r inside */
 	char accel[8];	 /* kvm or tcg */
@@ -47,9 +49,10 @@ int mmr_guest_open(const struct mmr_guest_opts *opts, struct mmr_guest **out,
 void mmr_guest_close(struct mmr_guest *g);
 
 /*
- * mmr_run() inside, in whichever of the guests is free.  Panic, triple fault, a
- * guest that hangs as a whole and a lost channel are verdicts with the console
- * as their log.  Any thread that lives as long as the guest.
+ * mmr_run() inside, in whichever of the guests is free; waits for one when
+ * none is.  Interrupted it returns within a second, verdict NOTHING.  Panic,
+ * triple fault, a guest that hangs as a whole and a lost channel are verdicts
+ * with the console as their log.  Any thread that lives as long as the guest.
  */
 int mmr_guest_run(struct mmr_guest *g, const struct mmr_case *c,
 		  const struct mmr_run_opts *opts, struct mmr_run_result *res)

@@ -5,11 +5,13 @@
  * buffer-format.rst of the kernel ("newc").
  */
 #include "guest_image.h"
+#include "run.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,18 +150,25 @@ static int download(const char *version, const char *arch, const char *cache)
 		"dpkg -x \"$(ls -t \"$p\"_*.deb | head -1)\" \"$2/x-$p\"\n"
 		"mv \"$2/x-$p\"/boot/vmlinuz-* \"$2/\"; rm -rf \"$2/x-$p\"\n";
 	pid_t pid = fork();
-	int status;
+	int status = 0, got = 0;
 
 	if (pid == 0) {
+		setpgid(0, 0);
 		dup2(2, 1);
 		execl("/bin/sh", "sh", "-c", script, "sh", version, cache,
 		      !strcmp(arch, "aarch64") ? "arm64" : "amd64",
 		      (char *)NULL);
 		_exit(127);
 	}
-	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
-		return -ENOENT;
-	return 0;
+	while (pid > 0 && !got && !mmr_engine_interrupted()) {
+		usleep(20000);
+		got = waitpid(pid, &status, WNOHANG);
+	}
+	if (pid > 0 && !got) {
+		kill(-pid, SIGTERM); /* apt-get cleans up behind itself */
+		return -EINTR;
+	}
+	return got == pid && !status ? 0 : -ENOENT;
 }
 
 int mmr_guest_kernel(const char *spec, const char *arch, const char *cache,
@@ -201,6 +210,10 @@ int mmr_guest_kernel(const char *spec, const char *arch, const char *cache,
 			return 0;
 		if (turn || download(v, arch, cache))
 			break;
+	}
+	if (mmr_engine_interrupted()) {
+		snprintf(text, n, "interrupted");
+		return -EINTR;
 	}
 	snprintf(text, n,
 		 "no kernel debian:%s: neither installed in /boot nor to be "

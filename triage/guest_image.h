@@ -12,7 +12,8 @@ int mmr_guest_initramfs(const char *path, const char *mmrace, const char *child,
 /*
  * Path of the kernel that spec names: a file, or debian:VERSION: an installed
  * /boot/vmlinuz-VERSION*, else the newest matching package by apt-get
- * download, unpacked below cache.  0 or -errno with a sentence.
+ * download, unpacked below cache.  0 or -errno with a sentence; -EINTR soon
+ * after mmr_engine_interrupt().
  */
 int mmr_guest_kernel(const char *spec, const char *arch, const char *cache,
 		     char *path, size_t pn, char *text, size_t n);

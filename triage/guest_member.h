@@ -8,9 +8,9 @@
 #include "guest.h"
 #include "guest_qemu.h"
 
-/* One QEMU; its lock is held for a whole run. */
+/* One QEMU; of the thread that took it (guest_run.c) for a whole run. */
 struct mmr_guest_member {
-	pthread_mutex_t lock;
+	bool busy; /* by the guest's lock */
 	struct mmr_qemu_conf conf;
 	struct mmr_qemu qemu;
 	bool dirty; /* ran something, or is not up: restore before use */
@@ -21,7 +21,8 @@ struct mmr_guest {
 	int n;
 	bool reuse, has_state;
 	char dir[256];	      /* state, initrd; a folder for each member */
-	pthread_mutex_t lock; /* of stats */
+	pthread_mutex_t lock; /* of stats and who is busy */
+	pthread_cond_t freed; /* one is not busy any more */
 	struct mmr_guest_stats stats;
 };
 

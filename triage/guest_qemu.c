@@ -5,6 +5,7 @@
  */
 #include "guest_qemu.h"
 #include "guest_wire.h"
+#include "run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -158,6 +159,8 @@ static int connect_unix(const char *dir, const char *name, struct mmr_qemu *q)
 		if (!connect(fd, (struct sockaddr *)&sa, sizeof(sa)))
 			return fd;
 		close(fd);
+		if (mmr_engine_interrupted())
+			return -EINTR;
 		if (!mmr_qemu_alive(q))
 			return -EPIPE;
 		usleep(5000);
@@ -165,7 +168,8 @@ static int connect_unix(const char *dir, const char *name, struct mmr_qemu *q)
 	return -ETIMEDOUT;
 }
 
-/* Reads one JSON line of the monitor within 20 s; NULL: gone or silent. */
+/* Reads one JSON line of the monitor within 20 s; NULL: gone or silent, or we
+ * are interrupted. */
 static json_t *qmp_line(int fd)
 {
 	char buf[16384];
@@ -175,7 +179,9 @@ static json_t *qmp_line(int fd)
 	while (n < sizeof(buf) - 1 && mmr_clock_monotonic() < end) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
 
-		if (poll(&p, 1, 1000) <= 0)
+		if (mmr_engine_interrupted())
+			return NULL;
+		if (poll(&p, 1, 100) <= 0)
 			continue;
 		if (read(fd, buf + n, 1) != 1)
 			return NULL;
@@ -260,6 +266,10 @@ int mmr_qemu_start(const struct mmr_qemu_conf *c, bool incoming,
 	if (j && wait_running(q))
 		return 0;
 	mmr_qemu_end(q);
+	if (mmr_engine_interrupted()) {
+		snprintf(text, n, "interrupted");
+		return -EINTR;
+	}
 	snprintf(text, n,
 		 "qemu-system-%s did not start (is it installed?), see %s",
 		 c->arch, log);
@@ -287,10 +297,10 @@ int mmr_qemu_save(const struct mmr_qemu_conf *c, struct mmr_qemu *q)
 		const char *s;
 		bool done, failed;
 
-		usleep(50000);
+		usleep(20000);
 		j = qmp(q->qmp, "{\"execute\":\"query-migrate\"}\n");
 		if (!j)
-			return -EPIPE;
+			return mmr_engine_interrupted() ? -EINTR : -EPIPE;
 		s = json_string_value(json_object_get(j, "status"));
 		done = s && !strcmp(s, "completed");
 		failed = s && !strcmp(s, "failed");

@@ -26,7 +26,8 @@ struct mmr_qemu {
 
 /*
  * Starts it (incoming: from the saved state) and connects line and monitor.
- * It dies with the calling thread.  0 or -errno with a sentence in text.
+ * It dies with the calling thread.  0 or -errno with a sentence in text; as the
+ * others here -EINTR soon after mmr_engine_interrupt().
  */
 int mmr_qemu_start(const struct mmr_qemu_conf *conf, bool incoming,
 		   struct mmr_qemu *q, char *text, size_t n);

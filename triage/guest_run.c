@@ -20,13 +20,13 @@
 #define RESTORE_LIMIT (120 * SEC) /* wide: an emulated, loaded machine */
 #define CONSOLE_KEEP 65536
 
-/* Until the first byte of an answer; an interrupt ends it within a second. */
+/* Until the first byte of an answer; an interrupt ends it within 0.1 s. */
 static int wait_answer(struct mmr_guest_member *m, int64_t end)
 {
 	while (mmr_clock_monotonic() < end) {
 		struct pollfd p = {.fd = m->qemu.line, .events = POLLIN};
 
-		if (poll(&p, 1, 1000) > 0)
+		if (poll(&p, 1, 100) > 0)
 			return 0;
 		if (mmr_engine_interrupted())
 			return -EINTR;
@@ -88,8 +88,12 @@ static int fresh(struct mmr_guest *g, struct mmr_guest_member *m, char *text,
 	err = g->has_state ? ping(m, RESTORE_LIMIT)
 			   : mmr_guest_wait_ready(g, m, RESTORE_LIMIT, text, n);
 	if (err) {
-		snprintf(text, n, "the restored guest does not answer: %s",
-			 strerror(-err));
+		if (err == -EINTR)
+			snprintf(text, n, "interrupted");
+		else
+			snprintf(text, n,
+				 "the restored guest does not answer: %s",
+				 strerror(-err));
 		mmr_qemu_end(&m->qemu);
 		return err;
 	}
@@ -111,14 +115,32 @@ static void count_wedged(struct mmr_guest *g)
 	pthread_mutex_unlock(&g->lock);
 }
 
-/* A member that nobody uses, locked; waits for the first when all are busy. */
+/* A member that nobody uses; waits for one when all are busy.  One that is up
+ * and clean goes before others. */
 static struct mmr_guest_member *take(struct mmr_guest *g)
 {
-	for (int i = 0; i < g->n; i++)
-		if (!pthread_mutex_trylock(&g->m[i].lock))
-			return &g->m[i];
-	pthread_mutex_lock(&g->m[0].lock);
-	return &g->m[0];
+	struct mmr_guest_member *m = NULL;
+
+	pthread_mutex_lock(&g->lock);
+	for (;;) {
+		for (int i = 0; i < g->n; i++)
+			if (!g->m[i].busy && (!m || !g->m[i].dirty))
+				m = &g->m[i];
+		if (m)
+			break;
+		pthread_cond_wait(&g->freed, &g->lock);
+	}
+	m->busy = true;
+	pthread_mutex_unlock(&g->lock);
+	return m;
+}
+
+static void give_back(struct mmr_guest *g, struct mmr_guest_member *m)
+{
+	pthread_mutex_lock(&g->lock);
+	m->busy = false;
+	pthread_cond_signal(&g->freed);
+	pthread_mutex_unlock(&g->lock);
 }
 
 /* The answer never came: what became of the guest is the verdict. */
@@ -238,9 +260,11 @@ int mmr_guest_run(struct mmr_guest *g, const struct mmr_case *c,
 	if (!g->reuse || m->dirty || !mmr_qemu_alive(&m->qemu)) {
 		err = fresh(g, m, text, sizeof(text));
 		if (err) {
-			res->verdict = MMR_TOOL_FAILED;
+			/* Cut short by the user it says nothing at all. */
+			res->verdict =
+				err == -EINTR ? MMR_NOTHING : MMR_TOOL_FAILED;
 			snprintf(res->text, sizeof(res->text), "%s", text);
-			pthread_mutex_unlock(&m->lock);
+			give_back(g, m);
 			return 0;
 		}
 	}
@@ -280,7 +304,7 @@ int mmr_guest_run(struct mmr_guest *g, const struct mmr_case *c,
 		m->dirty = true;
 		mmr_qemu_end(&m->qemu);
 	}
-	pthread_mutex_unlock(&m->lock);
+	give_back(g, m);
 	return err;
 }
 
@@ -336,6 +360,6 @@ int mmr_guest_exec(struct mmr_guest *g, const char *path, int64_t limit,
 	json_decref(ans);
 	m->dirty = true;
 	mmr_qemu_end(&m->qemu);
-	pthread_mutex_unlock(&m->lock);
+	give_back(g, m);
 	return err;
 }

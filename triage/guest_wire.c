@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Frames over a serial line, both sides; see guest_wire.h. */
 #include "guest_wire.h"
+#include "run.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -11,6 +12,8 @@
 #include <unistd.h>
 
 #include "../ops/clock.h"
+
+#define SLICE_MS 100 /* an interrupt is seen within */
 
 /* Waits until fd is ready for events, or the deadline. */
 static int ready(int fd, short events, int64_t deadline_ns)
@@ -23,7 +26,11 @@ static int ready(int fd, short events, int64_t deadline_ns)
 
 		if (left <= 0)
 			return -ETIMEDOUT;
-		n = poll(&p, 1, (int)(left / 1000000) + 1);
+		if (mmr_engine_interrupted())
+			return -EINTR;
+		n = poll(&p, 1,
+			 left < SLICE_MS * 1000000LL ? (int)(left / 1000000) + 1
+						     : SLICE_MS);
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		if (n > 0)

@@ -16,7 +16,8 @@
 
 /* Reads a frame; the caller frees *data, which ends in a NUL beyond n.
  * ack: answer each chunk with '+'.  deadline_ns: CLOCK_MONOTONIC, 0 none.
- * 0, -ETIMEDOUT, -EPIPE (the other side is gone), -EPROTO, -ENOMEM. */
+ * 0, -ETIMEDOUT, -EPIPE (the other side is gone), -EPROTO, -ENOMEM, -EINTR
+ * (mmr_engine_interrupt(), within 0.1 s). */
 int mmr_wire_read(int fd, int ack, int64_t deadline_ns, char **data, size_t *n);
 /* Writes a frame; ack: wait for '+' after each chunk. */
 int mmr_wire_write(int fd, int ack, int64_t deadline_ns, const char *data,

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # Throw-away guests, in about a minute: a canary is found in one, a kernel
-# that does not exist is a sentence, and no QEMU outlives its runner.  Needs
+# that does not exist is a sentence, and no QEMU outlives its runner, which
+# ends within a second of Ctrl-C.  Needs
 # QEMU, `make guest`, and a kernel: that of the lab, or an installed one.
 
 . "$(dirname "$0")/../lib.sh"
@@ -34,8 +35,6 @@ if [ -n "$why" ]; then
 	exit
 fi
 
-qemus() { pgrep -P "$1" -f qemu-system; }
-
 t_run "$MMRACE" replay --quiet --json --guest "$kernel" --out "$WORK/out" \
 	tests/canary/futex.case
 t_rc 'the futex canary in a guest: exit 1' 1
@@ -44,21 +43,84 @@ t_result $? 'its verdict is hang'
 set -- "$WORK"/out/findings/hang-*/
 t_result $([ -s "$1/evidence.json" ] && echo 0 || echo 1) 'its evidence came out'
 
-"$MMRACE" replay --quiet --guest "$kernel" --out "$WORK/out" --time 60s \
-	--runs 1000 tests/canary/slow.case >/dev/null 2>&1 &
-runner=$!
-for _ in $(seq 600); do
-	qemu=$(qemus $runner) && [ -n "$qemu" ] && break
-	sleep 0.1
-done
+qemus() { pgrep -P "$1" -f qemu-system; }
+
+# start WHAT...: mmrace with a guest in the background; runner, and once it is
+# there, qemu, and its folder.
+start() {
+	"$MMRACE" "$@" --quiet --json --guest "$kernel" --out "$WORK/out" \
+		>"$WORK/json" 2>"$WORK/err" </dev/null &
+	runner=$!
+	for _ in $(seq 600); do
+		qemu=$(qemus $runner | head -1) && [ -n "$qemu" ] && break
+		sleep 0.05
+	done
+}
+
+# until_runs SECONDS: its state is saved and restored, and then some.
+until_runs() {
+	for _ in $(seq 600); do
+		[ -e "$(echo "$TMPDIR"/mmrace-guest-"$runner"-*/state)" ] &&
+			now=$(qemus $runner | head -1) && [ -n "$now" ] &&
+			[ "$now" != "$qemu" ] && break
+		sleep 0.05
+	done
+	qemu=$now
+	sleep "$1"
+}
+
+# ends SIGNAL: how many ms after the signal runner and QEMU are gone.
+ends() {
+	local from to
+	from=$(date +%s%N)
+	kill -"$1" $runner
+	wait $runner 2>/dev/null
+	RC=$?
+	# Who adopts a killed runner's QEMU may take its time to reap it.
+	while [ -e "/proc/$qemu/exe" ] && [ -n "$(readlink "/proc/$qemu/exe")" ]; do
+		sleep 0.01
+	done
+	to=$(date +%s%N)
+	ms=$(((to - from) / 1000000))
+}
+
+# On a loaded machine a second may be more.
+limit=$((1000 + ${MMR_SLACK_MS:-0}))
+
+printf '%s\n' 'mmrace-case 1' 'rounds 100000 budget=20s' 'process main' \
+	'  thread A' '    m0 = mmap len=1p prot=rw flags=shared|anon' \
+	'    delay 2ms' >"$WORK/long.case"
+# And with runs that are over at once.
+sed '/delay/d; s/100000/1/' "$WORK/long.case" >"$WORK/short.case"
+
+start replay tests/canary/futex.case
 [ -n "$qemu" ]
 t_result $? 'a runner has its QEMU'
-kill -9 $runner
-wait $runner 2>/dev/null
-for _ in $(seq 50); do
-	kill -0 "${qemu%%[!0-9]*}" 2>/dev/null || break
-	sleep 0.1
-done
-! kill -0 "${qemu%%[!0-9]*}" 2>/dev/null
-t_result $? 'kill -9 of the runner: no QEMU is left'
+ends INT
+[ $ms -lt $limit ] && [ "$RC" = 3 ] && grep -q interrupted "$WORK/err"
+t_result $? "Ctrl-C while it boots: over in $ms ms, and it says so"
+
+start soak --time 5m
+until_runs 2
+ends INT
+[ $ms -lt $limit ] && [ "$RC" -le 1 ] &&
+	[ "$(t_json_get "$WORK/json" state)" = interrupted ]
+t_result $? "Ctrl-C while it runs: over in $ms ms, with results"
+
+start replay --runs 1000 "$WORK/short.case"
+until_runs 1.3
+ends INT
+[ $ms -lt $limit ] && [ "$RC" -le 1 ] && [ -s "$WORK/json" ]
+t_result $? "Ctrl-C between restores: over in $ms ms, with results"
+
+start replay --runs 1000 "$WORK/long.case"
+ends 9
+[ $ms -lt $limit ]
+t_result $? "kill -9 while it boots: no QEMU is left after $ms ms"
+
+start replay --runs 1000 "$WORK/long.case"
+until_runs 0.5
+ends 9
+[ $ms -lt $limit ]
+t_result $? "kill -9 while it runs: no QEMU is left after $ms ms"
 t_done
