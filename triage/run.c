@@ -199,10 +199,12 @@ static int64_t next_deadline(struct run *r, bool *end_sent, int64_t *killed_ns,
 	if (t < end + GRACE_NS)
 		return end + GRACE_NS - t;
 	/* END makes the child kill what does not end by itself, and a stall
-	 * with it: not while the monitor is on to something. */
-	if (!*end_sent && !mmr_engine_interrupted() && suspecting(r) &&
+	 * with it: not while the monitor is on to something.  What began just
+	 * before and goes on in spite of END is waited for as well. */
+	if (!mmr_engine_interrupted() && suspecting(r) &&
 	    t < end + suspect_ns(r) + r->target->limits.progress_ns) {
-		mmr_target_ctl(r->target, MMR_CTL_CALM);
+		if (!*end_sent)
+			mmr_target_ctl(r->target, MMR_CTL_CALM);
 		return 20 * MS;
 	}
 	if (!*end_sent) {
