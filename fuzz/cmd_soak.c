@@ -68,6 +68,19 @@ static int set_sync(void *own, const char *value)
 	return 0;
 }
 
+static int set_resume(void *own, const char *value)
+{
+	(void)value;
+	((struct mmr_soak_opts *)own)->resume = true;
+	return 0;
+}
+
+static int set_metrics(void *own, const char *value)
+{
+	((struct mmr_soak_opts *)own)->metrics = value;
+	return 0;
+}
+
 static int set_until_found(void *own, const char *value)
 {
 	(void)value;
@@ -76,11 +89,18 @@ static int set_until_found(void *own, const char *value)
 }
 
 static const struct mmr_opt own_opts[] = {
-	{"cases", "N", "at most N cases", set_cases},
+	{"cases", "N", "at most the first N cases (of all shards together)",
+	 set_cases},
 	{"jobs", "N", "cases at the same time (default 1)", set_jobs},
 	{"until-found", NULL, "end with the first finding", set_until_found},
 	{"shard", "I/N", "the I-th of N parts of the seeds (0 to N-1)",
 	 set_shard},
+	{"resume", NULL,
+	 "go on where the soak that wrote --out ended: same seeds, each once",
+	 set_resume},
+	{"metrics", "FILE",
+	 "keep numbers for Prometheus in FILE (node_exporter's textfile)",
+	 set_metrics},
 	{"kmsg", NULL, "name each case in the kernel log before it runs",
 	 set_kmsg},
 	{"sync", NULL, "each case is on the disk before it runs (slow)",
@@ -106,6 +126,8 @@ static const struct mmr_command command = {
 		"everything\n"
 		"  mmrace soak --time 8h --jobs 2 --sync     a night; also a "
 		"panic leaves its case\n"
+		"  mmrace soak --resume --time 8h            the next night, "
+		"from where it ended\n"
 		"  mmrace soak --profile mrelease --seed 7   only exits, from "
 		"seed 7 on\n"
 		"  mmrace soak --profile hugetlb --allow-settings   raises the "
@@ -126,6 +148,7 @@ int mmr_cmd_soak(int argc, char **argv)
 	if (rc >= 0)
 		return rc;
 	own.profile = o.profile;
+	own.profile_given = o.profile_name != NULL;
 	own.seed = o.seed;
 	own.seed_given = o.has_seed;
 	own.time_ns = o.time_ns;

@@ -381,13 +381,14 @@ int mmr_ledger_finding(struct mmr_ledger *l, uint64_t index, uint64_t seed,
 				     mmr_verdict_name(verdict), "finding", id));
 }
 
-int mmr_ledger_note_lost(struct mmr_ledger *l, uint64_t index, uint64_t seed)
+int mmr_ledger_lost(struct mmr_ledger *l, const char *session, uint64_t index,
+		    uint64_t seed)
 {
 	char hex[24];
 
 	snprintf(hex, sizeof(hex), "0x%" PRIx64, seed);
 	return append_json(l, json_pack("{s:s, s:s, s:I, s:s}", "type", "lost",
-					"session", l->session, "case",
+					"session", session, "case",
 					(json_int_t)index, "seed", hex));
 }
 

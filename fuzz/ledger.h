@@ -93,8 +93,9 @@ int mmr_ledger_add(struct mmr_ledger *l, uint64_t index,
 int mmr_ledger_finding(struct mmr_ledger *l, uint64_t index, uint64_t seed,
 		       enum mmr_verdict verdict, const char *id)
 	__attribute__((warn_unused_result));
-int mmr_ledger_note_lost(struct mmr_ledger *l, uint64_t index, uint64_t seed)
-	__attribute__((warn_unused_result));
+/* session: the id of the one in which it was running. */
+int mmr_ledger_lost(struct mmr_ledger *l, const char *session, uint64_t index,
+		    uint64_t seed) __attribute__((warn_unused_result));
 /* About once a second: disk follows; once a minute a batch is appended. */
 int mmr_ledger_tick(struct mmr_ledger *l) __attribute__((warn_unused_result));
 /* The last batch and the end line with this state (NULL: none, as after a

@@ -18,8 +18,6 @@
 #include "../triage/cpus.h"
 #include "opts.h"
 
-#define TICK_NS 50000000L
-#define LEDGER_NS 5000000000LL
 #define FAILURES 20 /* of mmrace itself, one after the other: stop */
 
 static int64_t time_left(const struct mmr_soak *s)
@@ -28,7 +26,7 @@ static int64_t time_left(const struct mmr_soak *s)
 			      : INT64_MAX;
 }
 
-static bool over(struct mmr_soak *s)
+bool mmr_soak_over(struct mmr_soak *s)
 {
 	return s->stop || mmr_engine_interrupted() || time_left(s) <= 0;
 }
@@ -65,7 +63,8 @@ static void confirm(struct mmr_soak_job *job, const struct mmr_case *c,
 	struct mmr_run_result res;
 
 	*rate = (struct mmr_rate){1, 1, first->rounds, first->wall_ns};
-	for (int i = 0; i < MMR_SOAK_CONFIRM && !over(job->soak); i++) {
+	for (int i = 0; i < MMR_SOAK_CONFIRM && !mmr_soak_over(job->soak);
+	     i++) {
 		memset(&res, 0, sizeof(res));
 		if (run_once(job, c, true, &res)) {
 			mmr_run_result_free(&res);
@@ -74,7 +73,7 @@ static void confirm(struct mmr_soak_job *job, const struct mmr_case *c,
 		/* As in a replay: what came to nothing is no sample, nor what
 		 * the end of the soak cut short. */
 		if (!mmr_verdict_is_hit(res.verdict) &&
-		    (res.verdict != MMR_NOTHING || over(job->soak))) {
+		    (res.verdict != MMR_NOTHING || mmr_soak_over(job->soak))) {
 			mmr_run_result_free(&res);
 			continue;
 		}
@@ -119,7 +118,8 @@ static void save(struct mmr_soak *s, const struct mmr_case *c, uint64_t seed,
 }
 
 static void found(struct mmr_soak_job *job, const struct mmr_case *c,
-		  uint64_t seed, const struct mmr_run_result *res)
+		  uint64_t seed, uint64_t number,
+		  const struct mmr_run_result *res)
 {
 	struct mmr_soak *s = job->soak;
 	struct mmr_soak_finding *f;
@@ -131,6 +131,9 @@ static void found(struct mmr_soak_job *job, const struct mmr_case *c,
 	again = find_finding(s, res->id) != NULL;
 	save(s, c, seed, res, NULL);
 	pthread_mutex_unlock(&s->finding_lock);
+	pthread_mutex_lock(&s->lock);
+	mmr_soak_book_finding(s, number, seed, res);
+	pthread_mutex_unlock(&s->lock);
 	if (again)
 		return;
 	confirm(job, c, res, &rate);
@@ -144,11 +147,22 @@ static void found(struct mmr_soak_job *job, const struct mmr_case *c,
 	pthread_mutex_unlock(&s->finding_lock);
 }
 
+/* The end of the soak came before its rounds were over. */
+static bool cut_short(struct mmr_soak *s, const struct mmr_case *c,
+		      const struct mmr_run_result *res)
+{
+	return mmr_soak_over(s) && res->rounds < (uint64_t)c->rounds &&
+	       (res->verdict == MMR_NOTHING || res->verdict == MMR_VOID);
+}
+
 static void count(struct mmr_soak *s, const struct mmr_case *c, uint64_t seed,
-		  const struct mmr_run_result *res)
+		  uint64_t number, const struct mmr_run_result *res)
 {
 	pthread_mutex_lock(&s->lock);
 	mmr_soak_stat_add(&s->stat, c, seed, res);
+	/* Cut short, it is not done: --resume runs it. */
+	if (!cut_short(s, c, res))
+		mmr_soak_book_add(s, number, res);
 	if (res->verdict == MMR_TOOL_FAILED)
 		s->failures++;
 	else
@@ -158,13 +172,13 @@ static void count(struct mmr_soak *s, const struct mmr_case *c, uint64_t seed,
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void one_case(struct mmr_soak_job *job, uint64_t seed)
+static void one_case(struct mmr_soak_job *job, uint64_t seed, uint64_t number)
 {
 	struct mmr_soak *s = job->soak;
-	struct mmr_case *c = mmr_gen(seed, s->opts->profile);
+	struct mmr_case *c = mmr_gen(seed, s->gen);
 	struct mmr_run_result res = {0};
 	char *text = c ? mmr_case_print(c) : NULL;
-	int rc = text ? mmr_soak_disk_case(job, text, seed) : -ENOMEM;
+	int rc = text ? mmr_soak_disk_case(job, text, seed, number) : -ENOMEM;
 
 	job->run.seed = seed;
 	if (!rc)
@@ -174,10 +188,12 @@ static void one_case(struct mmr_soak_job *job, uint64_t seed)
 		snprintf(res.text, sizeof(res.text), "seed 0x%" PRIx64 ": %s",
 			 seed, strerror(-rc));
 	}
-	if (c)
-		count(s, c, seed, &res);
+	/* A finding is on the disk before its case counts as done: a kill in
+	 * between shows it twice rather than not at all. */
 	if (!rc && mmr_verdict_is_hit(res.verdict))
-		found(job, c, seed, &res);
+		found(job, c, seed, number, &res);
+	if (c)
+		count(s, c, seed, number, &res);
 	mmr_run_result_free(&res);
 	free(text);
 	mmr_case_free(c);
@@ -188,84 +204,19 @@ static void *job_main(void *arg)
 	struct mmr_soak_job *job = arg;
 	struct mmr_soak *s = job->soak;
 	const struct mmr_soak_opts *o = s->opts;
-	int shards = o->shards > 0 ? o->shards : 1;
 
-	while (!over(s) && !(o->until_found && s->nfindings)) {
+	while (!mmr_soak_over(s) && !(o->until_found && s->nfindings)) {
 		uint64_t i = s->next++;
+		/* Its number among those of all shards, which --cases is
+		 * about. */
+		uint64_t all = i * (uint64_t)s->shards + (uint64_t)s->shard;
 
-		if (o->cases && i >= o->cases)
+		if (o->cases && all >= o->cases)
 			break;
-		one_case(job,
-			 s->base + i * (uint64_t)shards + (uint64_t)o->shard);
+		if (mmr_soak_book_wants(s, i))
+			one_case(job, s->base + all, i);
 	}
 	return NULL;
-}
-
-static void ledger(struct mmr_soak *s, const char *state)
-{
-	char path[4200], *text;
-	json_t *j;
-	int rc;
-
-	pthread_mutex_lock(&s->finding_lock);
-	pthread_mutex_lock(&s->lock);
-	j = mmr_soak_json(s, state);
-	pthread_mutex_unlock(&s->lock);
-	pthread_mutex_unlock(&s->finding_lock);
-	text = j ? json_dumps(j, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
-	snprintf(path, sizeof(path), "%s/soak.json", s->opts->out);
-	rc = text ? mmr_write_file(path, text, strlen(text)) : -ENOMEM;
-	if (rc)
-		fprintf(stderr, "mmrace soak: %s: %s\n", path, strerror(-rc));
-	free(text);
-	json_decref(j);
-}
-
-static void show(struct mmr_soak *s, struct mmr_progress *p)
-{
-	int64_t spent = mmr_clock_monotonic() - s->start_ns;
-	uint64_t cases, skipped, ops;
-	int found_now;
-
-	pthread_mutex_lock(&s->lock);
-	cases = s->stat.cases;
-	skipped = s->stat.skipped;
-	ops = s->stat.ops;
-	pthread_mutex_unlock(&s->lock);
-	pthread_mutex_lock(&s->finding_lock);
-	found_now = s->nfindings;
-	pthread_mutex_unlock(&s->finding_lock);
-	mmr_progress_show(p,
-			  "%lld s: %" PRIu64 " cases (%" PRIu64
-			  " skipped), %.0f cases/s, %.0f ops/s, %d finding%s",
-			  (long long)(spent / 1000000000), cases, skipped,
-			  (double)(cases + skipped) * 1e9 / (double)spent,
-			  (double)ops * 1e9 / (double)spent, found_now,
-			  found_now == 1 ? "" : "s");
-}
-
-/* Until the jobs are over: they look at the time themselves. */
-static void keep_time(struct mmr_soak *s, struct mmr_soak_job *jobs, int njobs)
-{
-	const struct timespec tick = {.tv_nsec = TICK_NS};
-	int64_t ledger_ns = s->start_ns + LEDGER_NS / 5;
-	struct mmr_progress p;
-	int done = 0;
-
-	mmr_progress_init(&p, s->opts->quiet);
-	while (done < njobs) {
-		nanosleep(&tick, NULL);
-		while (done < njobs &&
-		       !pthread_tryjoin_np(jobs[done].thread, NULL))
-			done++;
-		if (mmr_progress_due(&p))
-			show(s, &p);
-		if (mmr_clock_monotonic() >= ledger_ns && !over(s)) {
-			ledger(s, "running");
-			ledger_ns = mmr_clock_monotonic() + LEDGER_NS;
-		}
-	}
-	mmr_progress_end(&p);
 }
 
 static int run_jobs(struct mmr_soak *s)
@@ -286,8 +237,9 @@ static int run_jobs(struct mmr_soak *s)
 			jobs[i].run = s->opts->run;
 			mmr_cpus_share(&jobs[i].run, i, njobs);
 		}
+		mmr_soak_tell_start();
 		s->start_ns = mmr_clock_monotonic();
-		ledger(s, "running");
+		mmr_soak_time_save(s, "running");
 		if (s->opts->time_ns)
 			s->deadline_ns = s->start_ns + s->opts->time_ns;
 	}
@@ -297,7 +249,7 @@ static int run_jobs(struct mmr_soak *s)
 	started -= rc && started;
 	if (rc)
 		s->stop = true;
-	keep_time(s, jobs, started);
+	mmr_soak_time_keep(s, jobs, started);
 	while (opened--)
 		mmr_soak_disk_close(&jobs[opened]);
 	s->end_ns = mmr_clock_monotonic();
@@ -321,28 +273,38 @@ static int start(struct mmr_soak *s, const struct mmr_soak_opts *opts)
 	int rc;
 
 	s->opts = opts;
-	s->profile = "mixed";
+	s->gen = opts->profile;
+	s->shard = opts->shard;
+	s->shards = opts->shards > 0 ? opts->shards : 1;
+	snprintf(s->profile, sizeof(s->profile), "mixed");
 	for (int i = 0; mmr_profile_name(i, NULL); i++)
 		if (mmr_profile_find(mmr_profile_name(i, NULL)) ==
 		    opts->profile)
-			s->profile = mmr_profile_name(i, NULL);
+			snprintf(s->profile, sizeof(s->profile), "%s",
+				 mmr_profile_name(i, NULL));
 	s->base = opts->seed;
 	if (!opts->seed_given &&
 	    getrandom(&s->base, sizeof(s->base), 0) != sizeof(s->base))
 		s->base = (uint64_t)mmr_clock_monotonic();
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->finding_lock, NULL);
-	rc = mmr_soak_disk_start(s);
+	rc = mmr_mkdir_p(opts->out);
 	if (rc) {
 		mmr_opts_error("%s: %s", opts->out, strerror(-rc));
-		return rc;
+		return MMR_EXIT_FAILED;
 	}
-	if (!opts->quiet)
+	rc = mmr_soak_book_open(s);
+	if (rc || opts->quiet)
+		return rc;
+	fprintf(stderr,
+		"mmrace soak: seed 0x%" PRIx64 ", profile %s, %d job%s, "
+		"findings go to %s/findings\n",
+		s->base, s->profile, opts->jobs, opts->jobs > 1 ? "s" : "",
+		opts->out);
+	if (opts->resume)
 		fprintf(stderr,
-			"mmrace soak: seed 0x%" PRIx64 ", profile %s, %d "
-			"job%s, findings go to %s/findings\n",
-			s->base, s->profile, opts->jobs,
-			opts->jobs > 1 ? "s" : "", opts->out);
+			"mmrace soak: goes on after %" PRIu64 " cases\n",
+			s->book.before);
 	return 0;
 }
 
@@ -352,23 +314,27 @@ int mmr_soak(const struct mmr_soak_opts *opts)
 	const char *state;
 	int rc;
 
-	if (!s || start(s, opts)) {
-		free(s);
+	if (!s)
 		return MMR_EXIT_FAILED;
-	}
+	rc = start(s, opts);
+	if (rc)
+		goto out;
 	rc = run_jobs(s);
 	if (rc) {
 		mmr_opts_error("%s: %s", opts->out, strerror(-rc));
-		free(s);
-		return MMR_EXIT_FAILED;
+		rc = MMR_EXIT_FAILED;
+		goto out;
 	}
 	state = mmr_engine_interrupted() ? "interrupted" : "done";
-	ledger(s, state);
+	mmr_soak_book_close(s, state);
+	mmr_soak_time_save(s, state);
 	if (opts->json)
 		mmr_opts_print_json(mmr_soak_json(s, state));
 	else
-		mmr_soak_text(s);
+		mmr_soak_text(s, stdout);
 	rc = exit_code(s);
+out:
+	mmr_soak_book_close(s, NULL);
 	free(s);
 	return rc;
 }

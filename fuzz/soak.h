@@ -9,16 +9,19 @@
 struct mmr_soak_opts {
 	struct mmr_run_opts run;
 	const struct mmr_profile *profile;
+	bool profile_given;
 	uint64_t seed; /* the first one */
 	bool seed_given;
 	uint64_t cases;	 /* 0: no bound */
 	int64_t time_ns; /* 0: no bound */
 	int jobs;
-	const char *out;   /* folder of findings and of the running seed */
-	int shard, shards; /* 0/1: all */
-	bool kmsg;	   /* name each case in the kernel log first */
-	bool until_found;  /* the first finding, confirmed, ends it */
-	bool sync;	   /* each case is on the disk before it runs */
+	const char *out;     /* folder of findings and of the running seed */
+	int shard, shards;   /* 0/1: all */
+	bool kmsg;	     /* name each case in the kernel log first */
+	bool until_found;    /* the first finding, confirmed, ends it */
+	bool sync;	     /* each case is on the disk before it runs */
+	bool resume;	     /* go on where the ledger in out ends */
+	const char *metrics; /* Prometheus text file, NULL: none */
 	bool quiet, json;
 };
 

@@ -7,6 +7,9 @@
  * takes it along, and fdatasync costs more than a case; so the disk follows
  * at most 100 ms later, or, with --sync, before each case.  --kmsg names each
  * case in the kernel log, which a crash kernel or a serial line keeps.
+ *
+ * The last line of the file is a comment that says which case of which
+ * session it is; the ledger knows whether that one came to its end.
  */
 #include "soak_impl.h"
 
@@ -28,13 +31,39 @@ static void running_path(const struct mmr_soak *s, int number, char *path,
 	snprintf(path, n, "%s/running-%d.case", s->opts->out, number);
 }
 
-/* A file that an earlier soak left names the case in which it ended. */
-static void keep_interrupted(const char *path, const char *dir)
+/* "# case 12, seed 0x2a, session 0123..."; false when it is none. */
+static bool read_mark(const char *path, uint64_t *number, uint64_t *seed,
+		      char session[33])
 {
-	char to[4200];
+	FILE *f = fopen(path, "re");
+	char line[4096];
+	bool found = false;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line,
+			   "# case %" SCNu64 ", seed 0x%" SCNx64
+			   ", session %32[0-9a-f]",
+			   number, seed, session) == 3)
+			found = true;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* A file that an earlier soak left names the case in which it ended. */
+static void keep_interrupted(struct mmr_soak *s, const char *path)
+{
+	const char *dir = s->opts->out;
+	uint64_t number, seed;
+	char to[4200], session[33];
 
 	if (access(path, F_OK))
 		return;
+	if (read_mark(path, &number, &seed, session) &&
+	    !mmr_soak_book_lost(s, session, number, seed)) {
+		unlink(path); /* killed between two cases */
+		return;
+	}
 	for (int i = 0; i < 1000; i++) {
 		snprintf(to, sizeof(to), "%s/interrupted-%d.case", dir, i);
 		if (!access(to, F_OK))
@@ -42,24 +71,21 @@ static void keep_interrupted(const char *path, const char *dir)
 		if (!rename(path, to))
 			fprintf(stderr,
 				"mmrace soak: an earlier soak ended in the "
-				"middle of a case, now %s\n",
-				to);
+				"middle of a case, now %s%s\n",
+				to,
+				s->opts->resume ? ", which is run again" : "");
 		return;
 	}
 }
 
-int mmr_soak_disk_start(struct mmr_soak *s)
+void mmr_soak_disk_start(struct mmr_soak *s)
 {
 	char path[4200];
-	int rc = mmr_mkdir_p(s->opts->out);
 
-	if (rc)
-		return rc;
 	for (int i = 0; i < MMR_SOAK_JOBS; i++) {
 		running_path(s, i, path, sizeof(path));
-		keep_interrupted(path, s->opts->out);
+		keep_interrupted(s, path);
 	}
-	return 0;
 }
 
 int mmr_soak_disk_open(struct mmr_soak_job *job)
@@ -88,18 +114,21 @@ static void name_in_kernel_log(const struct mmr_soak *s, uint64_t seed)
 }
 
 int mmr_soak_disk_case(struct mmr_soak_job *job, const char *text,
-		       uint64_t seed)
+		       uint64_t seed, uint64_t number)
 {
 	const struct mmr_soak *s = job->soak;
 	size_t len = strlen(text), n;
-	char tail[96], *buf;
+	char tail[200], *buf;
 	int64_t now;
 	int rc = 0, tail_len;
 
 	if (s->opts->kmsg)
 		name_in_kernel_log(s, seed);
-	tail_len = snprintf(tail, sizeof(tail), "# profile %s, job %d\n",
-			    s->profile, job->number);
+	tail_len = snprintf(tail, sizeof(tail),
+			    "# profile %s, job %d\n# case %" PRIu64
+			    ", seed 0x%" PRIx64 ", session %s\n",
+			    s->profile, job->number, number, seed,
+			    s->book.session.id);
 	n = len + (size_t)tail_len;
 	/* Blank lines cover what the last case leaves, in the same write, so
 	 * the file is a whole case at any time. */

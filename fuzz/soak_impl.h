@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The inside of the soak: what it counts (soak_stat.c), how that reads
- * (soak_report.c), what lies on disk meanwhile (soak_disk.c).
+ * (soak_report.c), what lies on disk meanwhile (soak_disk.c),
+ * which cases are done (soak_ledger.c), who is told (soak_tell.c), and when
+ * (soak_time.c).
  *
- *   stat        any job, under `lock`
+ *   stat, book  any job, under `lock`
  *   findings    any job, under `finding_lock` (held while files are written)
  *   next, stop  any job, without a lock; so is a look at nfindings
  *   the rest    read-only after the start
@@ -15,6 +17,7 @@
 #include <stdatomic.h>
 
 #include "../triage/finding.h"
+#include "ledger.h"
 #include "soak.h"
 
 #define MMR_SOAK_JOBS 64
@@ -36,6 +39,7 @@ struct mmr_soak_reason {
 struct mmr_soak_stat {
 	uint64_t cases, skipped, voids, failed, hits;
 	uint64_t rounds, rounds_void, ops, calls;
+	uint64_t verdicts[MMR_VERDICTS]; /* cases by verdict */
 	uint64_t exits, exit_max_ns, exit_max_seed, exit_asleep_ns;
 	int64_t pause_ns;
 	int quarantined;
@@ -52,16 +56,29 @@ struct mmr_soak_finding {
 	struct mmr_rate rate;
 };
 
+/* soak_ledger.c: what is done already, and where it is kept. */
+struct mmr_soak_book {
+	struct mmr_ledger *ledger;
+	struct mmr_ledger_session session;
+	struct mmr_ranges done;	 /* before this session, local numbers */
+	struct mmr_ranges avoid; /* cases that ended a soak twice */
+	uint64_t before;	 /* cases in done */
+	int error;		 /* the first that the ledger had */
+};
+
 struct mmr_soak {
 	const struct mmr_soak_opts *opts;
-	const char *profile;		       /* name */
-	uint64_t base;			       /* seed of case 0 */
+	char profile[48]; /* name */
+	const struct mmr_profile *gen;
+	uint64_t base; /* seed of case 0 */
+	int shard, shards;
 	int64_t start_ns, deadline_ns, end_ns; /* CLOCK_MONOTONIC; 0: none */
 	_Atomic uint64_t next; /* number of the next case of this shard */
-	int failures; /* of mmrace itself, in a row; under lock */
+	int failures;	       /* of mmrace itself, in a row; under lock */
 	_Atomic bool stop;
 	pthread_mutex_t lock, finding_lock;
 	struct mmr_soak_stat stat;
+	struct mmr_soak_book book;
 	struct mmr_soak_finding findings[MMR_SOAK_FINDINGS];
 	_Atomic int nfindings; /* jobs look at it without the lock */
 };
@@ -84,21 +101,66 @@ void mmr_soak_stat_add(struct mmr_soak_stat *st, const struct mmr_case *c,
 uint64_t mmr_soak_quantile(const struct mmr_soak_op *op, uint64_t per_mille);
 
 /* soak_disk.c: what a kill or a panic leaves behind. */
-/* Makes the folder, and keeps the cases in which an earlier soak ended; once,
- * before the jobs.  0 or -errno. */
-int mmr_soak_disk_start(struct mmr_soak *s);
+/* The cases in which an earlier soak ended: kept, and noted in the ledger,
+ * unless they are done.  Once, before the jobs. */
+void mmr_soak_disk_start(struct mmr_soak *s);
 /* The job's own file.  0 or -errno. */
 int mmr_soak_disk_open(struct mmr_soak_job *job);
 /* Puts the case on disk before it runs.  0 or -errno. */
 int mmr_soak_disk_case(struct mmr_soak_job *job, const char *text,
-		       uint64_t seed);
+		       uint64_t seed, uint64_t number);
 /* Removes it: the job has ended by itself. */
 void mmr_soak_disk_close(struct mmr_soak_job *job);
 
+/* soak_ledger.c */
+/* Opens the ledger and begins a session; with --resume takes seed, profile and
+ * shard from the last one.  0, or the exit code after a message. */
+int mmr_soak_book_open(struct mmr_soak *s);
+/* Is this case (the shard's own number) to be run? */
+bool mmr_soak_book_wants(const struct mmr_soak *s, uint64_t number);
+/* It is over.  Under lock. */
+void mmr_soak_book_add(struct mmr_soak *s, uint64_t number,
+		       const struct mmr_run_result *res);
+void mmr_soak_book_finding(struct mmr_soak *s, uint64_t number, uint64_t seed,
+			   const struct mmr_run_result *res);
+/* A case that was running when a soak was ended: false when it was done by
+ * then.  Before the session begins. */
+bool mmr_soak_book_lost(struct mmr_soak *s, const char *session,
+			uint64_t number, uint64_t seed);
+/* Once a second, under lock. */
+void mmr_soak_book_tick(struct mmr_soak *s);
+void mmr_soak_book_close(struct mmr_soak *s, const char *state);
+
+/* soak.c: is there no time left, or no reason to go on?  Any thread. */
+bool mmr_soak_over(struct mmr_soak *s);
+
+/* soak_time.c */
+/* Waits until the jobs are over. */
+void mmr_soak_time_keep(struct mmr_soak *s, struct mmr_soak_job *jobs,
+			int njobs);
+/* soak.json and the metrics, now. */
+void mmr_soak_time_save(struct mmr_soak *s, const char *state);
+
+/* soak_tell.c: to whom it may concern, while it runs. */
+/* Watches for SIGUSR1; before the jobs.  */
+void mmr_soak_tell_start(void);
+/* READY=1, STATUS=.. and the like to systemd (sd_notify(3)), when it is
+ * there. */
+void mmr_soak_tell_systemd(const char *fmt, ...)
+	__attribute__((format(printf, 1, 2)));
+/* True once for each SIGUSR1. */
+bool mmr_soak_tell_asked(void);
+/* Resident memory of this process, bytes. */
+uint64_t mmr_soak_resident(void);
+/* The --metrics file.  Under both locks.  0 or -errno. */
+int mmr_soak_metrics(struct mmr_soak *s, bool running);
+
 /* soak_report.c: under both locks, or when the jobs are over. */
+/* Since the start, or all of it when it is over. */
+double mmr_soak_seconds(const struct mmr_soak *s);
 /* A new object, which the caller frees. */
 json_t *mmr_soak_json(struct mmr_soak *s, const char *state);
-/* The report for reading, on standard output. */
-void mmr_soak_text(struct mmr_soak *s);
+/* The report for reading. */
+void mmr_soak_text(struct mmr_soak *s, FILE *f);
 
 #endif

@@ -15,7 +15,7 @@
 #include "../triage/version.h"
 #include "measure.h"
 
-static double seconds(const struct mmr_soak *s)
+double mmr_soak_seconds(const struct mmr_soak *s)
 {
 	int64_t end = s->end_ns ? s->end_ns : mmr_clock_monotonic();
 
@@ -24,7 +24,7 @@ static double seconds(const struct mmr_soak *s)
 
 static double per_second(const struct mmr_soak *s, uint64_t n)
 {
-	double t = seconds(s);
+	double t = mmr_soak_seconds(s);
 
 	return t > 0 ? (double)n / t : 0;
 }
@@ -119,6 +119,16 @@ static json_t *notes_json(void)
 	return a;
 }
 
+static json_t *verdicts_json(const struct mmr_soak_stat *st)
+{
+	json_t *j = json_object();
+
+	for (int v = 0; v < MMR_VERDICTS; v++)
+		json_object_set_new(j, mmr_verdict_name(v),
+				    num(st->verdicts[v]));
+	return j;
+}
+
 static void counts_json(const struct mmr_soak *s, json_t *j)
 {
 	const struct mmr_soak_stat *st = &s->stat;
@@ -142,6 +152,7 @@ static void counts_json(const struct mmr_soak *s, json_t *j)
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		json_object_set_new(j, counts[i].name, num(counts[i].value));
+	json_object_set_new(j, "verdicts", verdicts_json(st));
 	json_object_set_new(j, "operations_per_second",
 			    json_real(per_second(s, st->ops)));
 	json_object_set_new(j, "cases_per_second",
@@ -166,11 +177,12 @@ json_t *mmr_soak_json(struct mmr_soak *s, const char *state)
 	json_object_set_new(j, "gen", json_integer(MMR_GEN_VERSION));
 	json_object_set_new(j, "seed", hex(s->base));
 	json_object_set_new(j, "next", num(s->next));
-	json_object_set_new(
-		j, "shard",
-		json_sprintf("%d/%d", o->shard, o->shards ? o->shards : 1));
+	json_object_set_new(j, "session", json_string(s->book.session.id));
+	json_object_set_new(j, "cases_before", num(s->book.before));
+	json_object_set_new(j, "shard",
+			    json_sprintf("%d/%d", s->shard, s->shards));
 	json_object_set_new(j, "jobs", json_integer(o->jobs));
-	json_object_set_new(j, "seconds", json_real(seconds(s)));
+	json_object_set_new(j, "seconds", json_real(mmr_soak_seconds(s)));
 	counts_json(s, j);
 	json_object_set_new(j, "null_bound_per_round",
 			    s->nfindings ? json_null()
@@ -192,7 +204,7 @@ static int by_max(const void *a, const void *b, void *arg)
 	return x < y ? 1 : x > y ? -1 : *(const int *)a - *(const int *)b;
 }
 
-static void print_ops(struct mmr_soak_stat *st)
+static void print_ops(struct mmr_soak_stat *st, FILE *f)
 {
 	char p50[24], p99[24], max[24];
 	int ids[MMR_OP_LIMIT], n = 0;
@@ -203,113 +215,125 @@ static void print_ops(struct mmr_soak_stat *st)
 	if (!n)
 		return;
 	qsort_r(ids, (size_t)n, sizeof(ids[0]), by_max, st);
-	printf("\nlatencies, the worst first\n%-18s %11s %10s %9s %9s %9s  "
-	       "%s\n",
-	       "operation", "count", "errors", "p50", "p99", "max",
-	       "seed of max");
+	fprintf(f,
+		"\nlatencies, the worst first\n%-18s %11s %10s %9s %9s %9s  "
+		"%s\n",
+		"operation", "count", "errors", "p50", "p99", "max",
+		"seed of max");
 	for (int i = 0; i < n; i++) {
 		const struct mmr_soak_op *o = &st->op[ids[i]];
 
-		printf("%-18s %11" PRIu64 " %10" PRIu64
-		       " %9s %9s %9s  0x%" PRIx64 "\n",
-		       mmr_op_by_id((unsigned int)ids[i])->name, o->count,
-		       o->errors,
-		       mmr_measure_time(p50, sizeof(p50),
-					(double)mmr_soak_quantile(o, 500)),
-		       mmr_measure_time(p99, sizeof(p99),
-					(double)mmr_soak_quantile(o, 990)),
-		       mmr_measure_time(max, sizeof(max), (double)o->max_ns),
-		       o->max_seed);
+		fprintf(f,
+			"%-18s %11" PRIu64 " %10" PRIu64
+			" %9s %9s %9s  0x%" PRIx64 "\n",
+			mmr_op_by_id((unsigned int)ids[i])->name, o->count,
+			o->errors,
+			mmr_measure_time(p50, sizeof(p50),
+					 (double)mmr_soak_quantile(o, 500)),
+			mmr_measure_time(p99, sizeof(p99),
+					 (double)mmr_soak_quantile(o, 990)),
+			mmr_measure_time(max, sizeof(max), (double)o->max_ns),
+			o->max_seed);
 	}
 	if (st->exits)
-		printf("%-18s %11" PRIu64 " %10s %9s %9s %9s  0x%" PRIx64 "\n",
-		       "(process exit)", st->exits, "", "", "",
-		       mmr_measure_time(max, sizeof(max),
-					(double)st->exit_max_ns),
-		       st->exit_max_seed);
+		fprintf(f,
+			"%-18s %11" PRIu64 " %10s %9s %9s %9s  0x%" PRIx64 "\n",
+			"(process exit)", st->exits, "", "", "",
+			mmr_measure_time(max, sizeof(max),
+					 (double)st->exit_max_ns),
+			st->exit_max_seed);
 }
 
-static void print_findings(const struct mmr_soak *s)
+static void print_findings(const struct mmr_soak *s, FILE *f)
 {
 	const struct mmr_soak_stat *st = &s->stat;
 
-	printf("\nfindings: %d\n", s->nfindings);
+	fprintf(f, "\nfindings: %d\n", s->nfindings);
 	for (int i = 0; i < s->nfindings; i++) {
-		const struct mmr_soak_finding *f = &s->findings[i];
+		const struct mmr_soak_finding *d = &s->findings[i];
 
-		printf("  %s\n    %s\n    seed 0x%" PRIx64 ", seen %" PRIu64
-		       " time%s",
-		       f->path, f->text, f->seed, f->count,
-		       f->count == 1 ? "" : "s");
-		if (f->rate.runs)
-			printf("; the case hits in %" PRIu64 " of %" PRIu64
-			       " runs",
-			       f->rate.hits, f->rate.runs);
-		putchar('\n');
+		fprintf(f,
+			"  %s\n    %s\n    seed 0x%" PRIx64 ", seen %" PRIu64
+			" time%s",
+			d->path, d->text, d->seed, d->count,
+			d->count == 1 ? "" : "s");
+		if (d->rate.runs)
+			fprintf(f,
+				"; the case hits in %" PRIu64 " of %" PRIu64
+				" runs",
+				d->rate.hits, d->rate.runs);
+		putc('\n', f);
 	}
 	if (!s->nfindings && st->rounds > st->rounds_void)
-		printf("  none in %" PRIu64
-		       " rounds: at 95 %% confidence fewer than one in %.0f\n",
-		       st->rounds - st->rounds_void, floor(1 / null_bound(st)));
+		fprintf(f,
+			"  none in %" PRIu64
+			" rounds: at 95 %% confidence fewer than one in %.0f\n",
+			st->rounds - st->rounds_void,
+			floor(1 / null_bound(st)));
 }
 
-static void print_notes(void)
+static void print_notes(FILE *f)
 {
 	json_t *notes = notes_json(), *note;
 	size_t i;
 
 	if (json_array_size(notes))
-		printf("\nmissing on this machine\n");
+		fprintf(f, "\nmissing on this machine\n");
 	json_array_foreach (notes, i, note)
-		printf("  %s\n", json_string_value(note));
+		fprintf(f, "  %s\n", json_string_value(note));
 	json_decref(notes);
 }
 
-static void print_skips(const struct mmr_soak_stat *st)
+static void print_skips(const struct mmr_soak_stat *st, FILE *f)
 {
 	if (!st->skipped)
 		return;
-	printf("\nskipped\n");
+	fprintf(f, "\nskipped\n");
 	for (int i = 0; i < st->nreasons; i++)
-		printf("  %8" PRIu64 "  %s%s\n", st->reasons[i].count,
-		       st->reasons[i].text,
-		       st->reasons[i].various ? " (or other numbers)" : "");
+		fprintf(f, "  %8" PRIu64 "  %s%s\n", st->reasons[i].count,
+			st->reasons[i].text,
+			st->reasons[i].various ? " (or other numbers)" : "");
 	if (st->other_reasons)
-		printf("  %8" PRIu64 "  other reasons\n", st->other_reasons);
+		fprintf(f, "  %8" PRIu64 "  other reasons\n",
+			st->other_reasons);
 }
 
-void mmr_soak_text(struct mmr_soak *s)
+void mmr_soak_text(struct mmr_soak *s, FILE *f)
 {
 	struct mmr_soak_stat *st = &s->stat;
 	struct utsname u;
 	char t[24];
 
 	uname(&u);
-	printf("mmrace %s soak: %.1f s on Linux %s %s, %ld CPUs\n", MMR_VERSION,
-	       seconds(s), u.release, u.machine, sysconf(_SC_NPROCESSORS_ONLN));
-	printf("profile %s, generator %d, seeds from 0x%" PRIx64 "\n\n",
-	       s->profile, MMR_GEN_VERSION, s->base);
-	printf("cases       %" PRIu64 " run, %" PRIu64 " skipped, %" PRIu64
-	       " void; %.1f a second\n",
-	       st->cases, st->skipped, st->voids,
-	       per_second(s, st->cases + st->skipped));
-	printf("rounds      %" PRIu64 ", of them void %" PRIu64 "\n",
-	       st->rounds, st->rounds_void);
-	printf("operations  %" PRIu64 "; operations per second %.0f\n", st->ops,
-	       per_second(s, st->ops));
+	fprintf(f, "mmrace %s soak: %.1f s on Linux %s %s, %ld CPUs\n",
+		MMR_VERSION, mmr_soak_seconds(s), u.release, u.machine,
+		sysconf(_SC_NPROCESSORS_ONLN));
+	fprintf(f, "profile %s, generator %d, seeds from 0x%" PRIx64 "\n\n",
+		s->profile, MMR_GEN_VERSION, s->base);
+	fprintf(f,
+		"cases       %" PRIu64 " run, %" PRIu64 " skipped, %" PRIu64
+		" void; %.1f a second\n",
+		st->cases, st->skipped, st->voids,
+		per_second(s, st->cases + st->skipped));
+	fprintf(f, "rounds      %" PRIu64 ", of them void %" PRIu64 "\n",
+		st->rounds, st->rounds_void);
+	fprintf(f, "operations  %" PRIu64 "; operations per second %.0f\n",
+		st->ops, per_second(s, st->ops));
 	if (st->pause_ns)
-		printf("pauses      the machine stood still for %s, which is "
-		       "not counted\n",
-		       mmr_measure_time(t, sizeof(t), (double)st->pause_ns));
+		fprintf(f,
+			"pauses      the machine stood still for %s, which is "
+			"not counted\n",
+			mmr_measure_time(t, sizeof(t), (double)st->pause_ns));
 	if (st->quarantined)
-		printf("set aside   %d tasks that could not be killed\n",
-		       st->quarantined);
+		fprintf(f, "set aside   %d tasks that could not be killed\n",
+			st->quarantined);
 	if (st->failed)
-		printf("failed      %" PRIu64 " cases could not be run: %s\n",
-		       st->failed, st->failure);
-	print_ops(st);
-	print_skips(st);
-	print_findings(s);
-	print_notes();
-	fflush(stdout);
+		fprintf(f,
+			"failed      %" PRIu64 " cases could not be run: %s\n",
+			st->failed, st->failure);
+	print_ops(st, f);
+	print_skips(st, f);
+	print_findings(s, f);
+	print_notes(f);
+	fflush(f);
 }

@@ -97,6 +97,7 @@ static void add_exits(struct mmr_soak_stat *st, uint64_t seed,
 void mmr_soak_stat_add(struct mmr_soak_stat *st, const struct mmr_case *c,
 		       uint64_t seed, const struct mmr_run_result *res)
 {
+	st->verdicts[res->verdict]++;
 	if (res->verdict == MMR_SKIPPED) {
 		st->skipped++;
 		add_reason(st, res->text);

@@ -144,7 +144,7 @@ static void test_round_trip(void **state)
 		assert_int_equal(mmr_ledger_add(l, 2 * i, &c), 0);
 	}
 	assert_int_equal(mmr_ledger_finding(l, 0, 77, MMR_HANG, "hang-1"), 0);
-	assert_int_equal(mmr_ledger_note_lost(l, 5, UINT64_MAX), 0);
+	assert_int_equal(mmr_ledger_lost(l, s.id, 5, UINT64_MAX), 0);
 	assert_int_equal(mmr_ledger_close(l, "done"), 0);
 	assert_int_equal(mmr_ledger_read(dir, &v), 0);
 	assert_int_equal(v.nsessions, 1);
