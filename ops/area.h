@@ -23,7 +23,7 @@
 #include "program.h"
 
 #define MMR_AREA_MAGIC 0x6d6d72616365ULL /* "mmrace" */
-#define MMR_AREA_VERSION 2
+#define MMR_AREA_VERSION 3
 #define MMR_AREA_FD 3 /* mmrace-child finds the area here */
 #define MMR_AREA_ADDR 0x600000000UL /* and maps it there */
 
@@ -175,6 +175,9 @@ struct mmr_area {
 	_Atomic uint32_t thread_slots, proc_slots;
 	_Atomic int32_t supervisor_host_pid;
 	char fail_text[160];
+
+	_Atomic uint32_t frozen; /* bit i: group i of the case is, or is about
+				  * to be, frozen */
 
 	/* Of the round. */
 	_Atomic uint32_t round_void; /* a rendezvous timed out, ... */

@@ -190,6 +190,19 @@ int64_t mmr_child_uffd_register(struct mmr_child *c, const struct mmr_insn *in,
 				int uffd, int map, int off, int len,
 				uint64_t mode);
 
+/* child_cgroup.c.  Groups are numbers below MMR_GROUPS; -EPERM: the case does
+ * not say that it needs any. */
+int64_t mmr_child_cgroup_create(struct mmr_child *c, uint32_t group);
+int64_t mmr_child_cgroup_remove(struct mmr_child *c, uint32_t group);
+/* Writes text into a file of the group. */
+int64_t mmr_child_cgroup_put(struct mmr_child *c, uint32_t group,
+			     const char *file, const char *text);
+int64_t mmr_child_cgroup_freeze(struct mmr_child *c, uint32_t group, bool on);
+/* Moves the processes of the ref (left out: the own one); MMR_GROUPS: where
+ * processes live without. */
+int64_t mmr_child_cgroup_move(struct mmr_child *c, const struct mmr_insn *in,
+			      int arg, uint32_t group);
+
 /* child_procfs.c.  Writes text into a file, in one write: 0 or -errno. */
 int64_t mmr_child_put_file(const char *path, const char *text);
 /* v in decimal, into buf (24 bytes); returns where it begins there. */

@@ -72,7 +72,9 @@ static void bury(uint32_t slot, const union child_info *info, uint64_t now)
 	    (atomic_load(&p->explained) >> (sig & 31) & 1))
 		return;
 	if (sig == SIG_KILL) { /* the OOM killer: no finding */
-		atomic_store(&a->round_void, 1);
+		/* A case with groups of its own may want it. */
+		if (!a->program.outside.memcg)
+			atomic_store(&a->round_void, 1);
 		return;
 	}
 	atomic_fetch_add(&a->crash_count, 1);

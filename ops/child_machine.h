@@ -114,6 +114,10 @@ void mmr_proc_count_threads(uint32_t proc, uint32_t delta);
 /* Marks slot p dead; whoever comes first counts it. */
 void mmr_proc_dead(struct mmr_proc_slot *p, uint64_t now);
 
+/* child_cgroup.c: for the supervisor, in calm and between rounds. */
+void mmr_cgroup_thaw_all(void);
+void mmr_cgroup_remove_all(void);
+
 /* child_touch.c: handlers of SIGSEGV and SIGBUS, for all that is forked. */
 void mmr_touch_install(void);
 void mmr_sigaction(int sig, void (*handler)(int, void *, void *),

@@ -309,6 +309,8 @@ static void watch_round(void)
 						       MMR_CTL_CALM);
 		storm = MMR_CTL_STORM;
 		ending = atomic_load(&a->ctl) != MMR_CTL_STORM;
+		if (ending && atomic_load(&a->frozen))
+			mmr_cgroup_thaw_all();
 		mmr_sys_futex_wait(&a->event, event,
 				   ending ? MMR_SLICE_NS / 5 : MMR_SLICE_NS);
 	}
@@ -398,7 +400,10 @@ static void one_round(void)
 	if (MMR_SUPER_PTR->failed_forks >= FORK_TRIES)
 		mmr_main_fail("no process of the case can be forked", -EAGAIN);
 	atomic_store(&a->state, MMR_STATE_CLEAN);
+	mmr_cgroup_thaw_all();
 	mmr_clean_round(!settle_kept());
+	if (!a->program.keep)
+		mmr_cgroup_remove_all();
 	if (atomic_load(&a->round_void) || atomic_load(&a->ctl_void))
 		atomic_fetch_add(&a->rounds_void, 1);
 	atomic_store(&a->ctl_void, 0);

@@ -527,6 +527,39 @@ static int check_words(const struct asker *a, const char *needs, char *text,
 	return 0;
 }
 
+/* Statements that need a swap area or groups find none without the line. */
+static int check_outside(const struct mmr_case *c, const bool *used, char *text,
+			 size_t n)
+{
+	static const struct {
+		int first, last;
+		enum mmr_need_kind kind;
+		const char *word;
+	} wants[] = {
+		{MMR_OP_swapoff, MMR_OP_swapon, MMR_NEED_SWAP, "swap>=64M"},
+		{MMR_OP_cgroup_create, MMR_OP_cgroup_move, MMR_NEED_MEMCG,
+		 "memcg"},
+	};
+	size_t i;
+	int id, k;
+
+	for (i = 0; i < sizeof(wants) / sizeof(wants[0]); i++)
+		for (id = wants[i].first; id <= wants[i].last; id++) {
+			for (k = 0; k < c->nneeds; k++)
+				if (c->needs[k].kind == wants[i].kind)
+					break;
+			if (used[id] && k == c->nneeds)
+				return missing(
+					text, n,
+					"%s is about something that the "
+					"header does not ask for: add "
+					"`needs %s`",
+					mmr_op_by_id((unsigned int)id)->name,
+					wants[i].word);
+		}
+	return 0;
+}
+
 /* Statements write only what the header names, so that it is known before
  * what has to be put back. */
 static int check_written(const struct mmr_case *c, char *text, size_t n)
@@ -616,6 +649,7 @@ int mmr_needs_check(const struct mmr_case *c, bool may_set, char *text,
 	}
 	for (i = 0; i < c->nexpects; i++)
 		if (c->expects[i].kind == MMR_EXPECT_RESTORED &&
+		    strcmp(c->expects[i].name, "memcg_charge") != 0 &&
 		    meminfo(c->expects[i].name) < 0)
 			return missing(text, n,
 				       "expects %s to be restored, and this "
@@ -637,6 +671,9 @@ int mmr_needs_check(const struct mmr_case *c, bool may_set, char *text,
 			if (rc)
 				return rc;
 		}
+	rc = check_outside(c, used, text, n);
+	if (rc)
+		return rc;
 	for (id = 0; id < MMR_OP_LIMIT; id++) {
 		op = used[id] ? mmr_op_by_id(id) : NULL;
 		if (!op || !op->needs)

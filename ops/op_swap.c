@@ -19,17 +19,18 @@
 static int64_t run_swapoff(struct mmr_child *c, const struct mmr_insn *in)
 {
 	(void)in;
-	if (!c->program->swap[0])
+	if (!c->program->outside.swap[0])
 		return -EPERM;
-	return mmr_sys1(__NR_swapoff, mmr_sys_ptr(c->program->swap));
+	return mmr_sys1(__NR_swapoff, mmr_sys_ptr(c->program->outside.swap));
 }
 
 static int64_t run_swapon(struct mmr_child *c, const struct mmr_insn *in)
 {
 	(void)in;
-	if (!c->program->swap[0])
+	if (!c->program->outside.swap[0])
 		return -EPERM;
-	return mmr_sys2(__NR_swapon, mmr_sys_ptr(c->program->swap), PREFER_100);
+	return mmr_sys2(__NR_swapon, mmr_sys_ptr(c->program->outside.swap),
+			PREFER_100);
 }
 #endif
 

@@ -66,6 +66,17 @@ struct mmr_psync {
 	uint32_t parties; /* plain threads that name it */
 };
 
+#define MMR_GROUPS 4 /* memory cgroups that a case can have: a to d */
+
+/* State outside the case: from the runner, not from the text. */
+struct mmr_outside {
+	char swap[64]; /* path of its swap area, "" none */
+	uint32_t memcg; /* version of its memory cgroups, 0: none */
+	char group[320]; /* where they are made */
+	char freezer[320]; /* v1: and their twins that can be frozen */
+	char base[320], freezer_base[320]; /* where processes live else */
+};
+
 struct mmr_program {
 	uint32_t ninsns, nthreads, nprocs, nrefs;
 	uint32_t nsyncs, nlatches, nfutexes, nstats;
@@ -76,9 +87,8 @@ struct mmr_program {
 	uint64_t page_size, huge_size;
 	uint32_t keep;
 	uint32_t drop_caps_lo, drop_caps_hi; /* nocap=: dropped by supervisor */
-	/* State outside the case, from the runner, not from the text. */
 	uint64_t may_write; /* bit i: setting i of setting.h */
-	char swap[64]; /* path of the swap area, "" none */
+	struct mmr_outside outside;
 	uint32_t ncpus; /* CPUs to use, cpus[] */
 	uint16_t cpus[64]; /* their kernel numbers */
 	/* Offsets from the start of the area. */

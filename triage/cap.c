@@ -9,81 +9,34 @@
  */
 #include "cap.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "cgroup.h"
 #include "sample.h"
 
 #define PIDS_MAX 8192
-#define PREFIX "mmrace-"
+#define SWAP_MAX (512ULL << 20)
+#define REMOVE_MS 200
 #define MAX_CHILDREN 64
 
 enum cap_mode { CAP_NONE, CAP_RLIMIT, CAP_V1, CAP_V2 };
 
 static struct {
 	enum cap_mode mode;
-	char memory[512]; /* folders of the groups; v2: one for both */
-	char pids[512];
+	/* Folders of the groups; v2: one for memory and pids. */
+	char memory[MMR_CGROUP_PATH], pids[MMR_CGROUP_PATH];
+	char tasks[MMR_CGROUP_PATH];  /* where processes live */
+	char parent[MMR_CGROUP_PATH]; /* v2: of the group with the caps */
+	char freezer[MMR_CGROUP_PATH], freezer_base[MMR_CGROUP_PATH]; /* v1 */
 	uint64_t bytes;
 	char text[160];
 } cap;
-
-static int put(const char *dir, const char *file, const char *value)
-{
-	char path[600];
-	int fd, err = 0;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, file);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (write(fd, value, strlen(value)) < 0)
-		err = -errno;
-	close(fd);
-	return err;
-}
-
-static int put_number(const char *dir, const char *file, uint64_t v)
-{
-	char buf[32];
-
-	snprintf(buf, sizeof(buf), "%llu", (unsigned long long)v);
-	return put(dir, file, buf);
-}
-
-/* The number after word in a small file ("" : the first one), ~0 when there
- * is none. */
-static uint64_t get(const char *dir, const char *file, const char *word)
-{
-	char path[600], buf[4096], *p;
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, file);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return ~0ULL;
-	n = read(fd, buf, sizeof(buf) - 1);
-	close(fd);
-	if (n <= 0)
-		return ~0ULL;
-	buf[n] = 0;
-	p = strstr(buf, word);
-	if (!p)
-		return ~0ULL;
-	p += strlen(word);
-	p += strspn(p, " \t");
-	return *p >= '0' && *p <= '9' ? strtoull(p, NULL, 10) : ~0ULL;
-}
 
 static unsigned int share_percent = 50;
 
@@ -94,104 +47,56 @@ void mmr_cap_share(unsigned int percent)
 
 static uint64_t share_of_memory(void)
 {
-	uint64_t kb = get("/proc", "meminfo", "MemTotal:");
+	uint64_t kb = mmr_cgroup_get("/proc", "meminfo", "MemTotal:");
 
 	return kb == ~0ULL ? 1ULL << 30 : kb / 100 * share_percent * 1024;
 }
 
-/*
- * Folder of our own group in a hierarchy.  controller NULL: the v2 one.
- * mountinfo tells where it is mounted, /proc/self/cgroup where we are in it.
- */
-static int own_group(const char *controller, char *out, size_t n)
-{
-	char line[1024], mount[256] = "", group[256] = "";
-	FILE *f = fopen("/proc/self/mounts", "re");
-
-	while (f && fgets(line, sizeof(line), f)) {
-		char where[256], type[32], opts[512], *p;
-
-		if (sscanf(line, "%*s %255s %31s %511s", where, type, opts) !=
-		    3)
-			continue;
-		if (!controller && !strcmp(type, "cgroup2"))
-			snprintf(mount, sizeof(mount), "%s", where);
-		if (!controller || strcmp(type, "cgroup"))
-			continue;
-		for (p = strtok(opts, ","); p; p = strtok(NULL, ","))
-			if (!strcmp(p, controller))
-				snprintf(mount, sizeof(mount), "%s", where);
-	}
-	if (f)
-		fclose(f);
-	f = fopen("/proc/self/cgroup", "re");
-	while (f && fgets(line, sizeof(line), f)) {
-		char *names = strchr(line, ':'), *path, *p;
-
-		path = names ? strchr(names + 1, ':') : NULL;
-		if (!path)
-			continue;
-		*path++ = 0;
-		path[strcspn(path, "\n")] = 0;
-		names++;
-		if (!controller && !*names)
-			snprintf(group, sizeof(group), "%s", path);
-		for (p = strtok(names, ","); controller && p;
-		     p = strtok(NULL, ","))
-			if (!strcmp(p, controller))
-				snprintf(group, sizeof(group), "%s", path);
-	}
-	if (f)
-		fclose(f);
-	if (!*mount || !*group)
-		return -ENOENT;
-	snprintf(out, n, "%s%s", mount, strcmp(group, "/") ? group : "");
-	/* In a container the path may be one of the host: then the mount is
-	 * ours. */
-	if (access(out, F_OK))
-		snprintf(out, n, "%s", mount);
-	return 0;
-}
-
-/* Groups of engines that are no more. */
-static void sweep(const char *parent)
-{
-	DIR *dir = opendir(parent);
-	struct dirent *e;
-	char path[800];
-
-	while (dir && (e = readdir(dir))) {
-		pid_t pid;
-
-		if (strncmp(e->d_name, PREFIX, sizeof(PREFIX) - 1))
-			continue;
-		pid = (pid_t)strtol(e->d_name + sizeof(PREFIX) - 1, NULL, 10);
-		if (pid <= 0 || !kill(pid, 0) || errno != ESRCH)
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", parent, e->d_name);
-		rmdir(path);
-	}
-	if (dir)
-		closedir(dir);
-}
-
-static int make(const char *parent, char *out, size_t n)
-{
-	sweep(parent);
-	if (snprintf(out, n, "%s/" PREFIX "%d", parent, getpid()) >= (int)n)
-		return -ENAMETOOLONG;
-	if (mkdir(out, 0755) && errno != EEXIST)
-		return -errno;
-	return 0;
-}
-
 static void smaller(const char *dir, const char *file)
 {
-	uint64_t limit = get(dir, file, "");
+	uint64_t limit = mmr_cgroup_get(dir, file, "");
 
 	/* Our own group's cap may be below the machine's memory. */
 	if (limit != ~0ULL && limit / 2 < cap.bytes)
 		cap.bytes = limit / 2;
+}
+
+/* Swapping would only move what the cap is for: a little, for cases about
+ * swapping.  Not where the kernel has no such file. */
+static void cap_swap(void)
+{
+	if (cap.mode == CAP_V2)
+		mmr_cgroup_put_number(cap.memory, "memory.swap.max", SWAP_MAX);
+	if (cap.mode == CAP_V1)
+		mmr_cgroup_put_number(cap.memory, "memory.memsw.limit_in_bytes",
+				      cap.bytes + SWAP_MAX);
+}
+
+/* Below `own`: the group with the caps, and the one where processes live, as a
+ * group that holds processes can have none with controllers below it. */
+static int make_v2(const char *own)
+{
+	int rc = mmr_cgroup_enable(own, "memory pids");
+
+	if (rc)
+		return rc;
+	rc = mmr_cgroup_make(own, cap.memory, sizeof(cap.memory));
+	if (rc)
+		return rc;
+	snprintf(cap.pids, sizeof(cap.pids), "%s", cap.memory);
+	snprintf(cap.tasks, sizeof(cap.tasks), "%.300s/run", cap.memory);
+	rc = mmr_cgroup_put_number(cap.memory, "memory.max", cap.bytes);
+	if (!rc && mkdir(cap.tasks, 0755) && errno != EEXIST)
+		rc = -errno;
+	if (rc) {
+		mmr_cgroup_remove(cap.memory, 0);
+		return rc;
+	}
+	mmr_cgroup_put_number(cap.memory, "pids.max", PIDS_MAX);
+	mmr_cgroup_put(cap.memory, "cgroup.subtree_control", "+memory");
+	cap.mode = CAP_V2;
+	cap_swap();
+	return 0;
 }
 
 /*
@@ -201,59 +106,80 @@ static void smaller(const char *dir, const char *file)
  */
 static int start_v2(void)
 {
-	char own[512], *slash;
+	char own[MMR_CGROUP_PATH - 32], *slash;
 	size_t i, mount;
+	int lock;
 
-	if (own_group(NULL, own, sizeof(own)))
+	if (mmr_cgroup_own(NULL, own, sizeof(own)))
 		return -ENOENT;
-	mount = strcmp(own, "/sys/fs/cgroup") ? 14 : 0;
+	mount = strncmp(own, "/sys/fs/cgroup/", 15) ? 0 : 14;
 	smaller(own, "memory.max");
+	lock = mmr_cgroup_lock();
+	if (lock < 0)
+		return lock;
 	for (i = 0; i < 2; i++) {
-		put(own, "cgroup.subtree_control", "+memory +pids");
-		if (!make(own, cap.memory, sizeof(cap.memory))) {
-			if (!put_number(cap.memory, "memory.max", cap.bytes)) {
-				snprintf(cap.pids, sizeof(cap.pids), "%s",
-					 cap.memory);
-				put_number(cap.pids, "pids.max", PIDS_MAX);
-				cap.mode = CAP_V2;
-				return 0;
-			}
-			rmdir(cap.memory);
+		if (!make_v2(own)) {
+			snprintf(cap.parent, sizeof(cap.parent), "%s", own);
+			break;
 		}
+		mmr_cgroup_release(own);
 		slash = strrchr(own, '/');
-		if (!mount || !slash || strlen(own) <= mount ||
-		    (size_t)(slash - own) < mount)
+		if (!mount || !slash || (size_t)(slash - own) < mount)
 			break;
 		*slash = 0;
 	}
-	cap.memory[0] = 0;
+	mmr_cgroup_unlock(lock);
+	if (cap.mode == CAP_V2)
+		return 0;
+	cap.memory[0] = cap.pids[0] = cap.tasks[0] = 0;
 	return -ENOTSUP;
 }
 
 static int start_v1(void)
 {
-	char own[400];
+	char own[MMR_CGROUP_PATH - 32];
 
-	if (own_group("memory", own, sizeof(own)) ||
-	    make(own, cap.memory, sizeof(cap.memory))) {
+	if (mmr_cgroup_own("memory", own, sizeof(own)) ||
+	    mmr_cgroup_make(own, cap.memory, sizeof(cap.memory))) {
 		cap.memory[0] = 0;
 		return -ENOENT;
 	}
 	smaller(own, "memory.limit_in_bytes");
-	if (put_number(cap.memory, "memory.limit_in_bytes", cap.bytes)) {
+	/* Kernels that count groups below only when told to. */
+	mmr_cgroup_put(cap.memory, "memory.use_hierarchy", "1");
+	if (mmr_cgroup_put_number(cap.memory, "memory.limit_in_bytes",
+				  cap.bytes)) {
 		rmdir(cap.memory);
 		cap.memory[0] = 0;
 		return -EPERM;
 	}
-	if (own_group("pids", own, sizeof(own)) ||
-	    make(own, cap.pids, sizeof(cap.pids)) ||
-	    put_number(cap.pids, "pids.max", PIDS_MAX)) {
+	if (mmr_cgroup_own("pids", own, sizeof(own)) ||
+	    mmr_cgroup_make(own, cap.pids, sizeof(cap.pids)) ||
+	    mmr_cgroup_put_number(cap.pids, "pids.max", PIDS_MAX)) {
 		if (cap.pids[0])
 			rmdir(cap.pids);
 		cap.pids[0] = 0;
 	}
+	/* For groups of cases; without it they cannot be frozen. */
+	if (mmr_cgroup_own("freezer", cap.freezer_base,
+			   sizeof(cap.freezer_base) - 32) ||
+	    mmr_cgroup_make(cap.freezer_base, cap.freezer, sizeof(cap.freezer)))
+		cap.freezer[0] = 0;
+	snprintf(cap.tasks, sizeof(cap.tasks), "%s", cap.memory);
 	cap.mode = CAP_V1;
+	cap_swap();
 	return 0;
+}
+
+/* What killed engines left, in hierarchies that we shall not use too. */
+static void clean_up(void)
+{
+	int lock = mmr_cgroup_lock();
+
+	if (lock < 0)
+		return;
+	mmr_cgroup_release(NULL);
+	mmr_cgroup_unlock(lock);
 }
 
 int mmr_cap_start(void)
@@ -262,6 +188,7 @@ int mmr_cap_start(void)
 
 	memset(&cap, 0, sizeof(cap));
 	cap.bytes = share_of_memory();
+	clean_up();
 	if (!start_v2() || !start_v1()) {
 		snprintf(cap.text, sizeof(cap.text), "memory %.1f GiB%s by %s",
 			 (double)cap.bytes / (1 << 30),
@@ -278,34 +205,42 @@ int mmr_cap_start(void)
 	return 0;
 }
 
-static void remove_group(const char *dir)
-{
-	struct timespec ms = {0, 1000000};
-	int i;
-
-	for (i = 0; *dir && i < 200; i++) {
-		if (!rmdir(dir) || errno != EBUSY)
-			return;
-		nanosleep(&ms, NULL);
-	}
-}
-
 void mmr_cap_stop(void)
 {
-	remove_group(cap.memory);
-	if (strcmp(cap.memory, cap.pids))
-		remove_group(cap.pids);
+	int lock = cap.mode == CAP_V2 ? mmr_cgroup_lock() : -1;
+
+	if (*cap.memory)
+		mmr_cgroup_remove(cap.memory, REMOVE_MS);
+	if (*cap.pids && strcmp(cap.memory, cap.pids))
+		mmr_cgroup_remove(cap.pids, REMOVE_MS);
+	if (*cap.freezer)
+		mmr_cgroup_remove(cap.freezer, REMOVE_MS);
+	if (lock >= 0)
+		mmr_cgroup_release(cap.parent);
+	mmr_cgroup_unlock(lock);
 	cap.mode = CAP_NONE;
-	cap.memory[0] = cap.pids[0] = 0;
+	cap.memory[0] = cap.pids[0] = cap.freezer[0] = 0;
+}
+
+int mmr_cap_groups(struct mmr_cap_groups *g)
+{
+	if (cap.mode != CAP_V1 && cap.mode != CAP_V2)
+		return -ENOTSUP;
+	g->version = cap.mode == CAP_V1 ? 1 : 2;
+	g->memory = cap.memory;
+	g->tasks = cap.tasks;
+	g->freezer = cap.freezer;
+	g->freezer_base = cap.freezer_base;
+	return 0;
 }
 
 void mmr_cap_enter(void)
 {
 	if (cap.mode != CAP_V1)
 		return;
-	put_number(cap.memory, "tasks", (uint64_t)gettid());
+	mmr_cgroup_put_number(cap.memory, "tasks", (uint64_t)gettid());
 	if (cap.pids[0])
-		put_number(cap.pids, "tasks", (uint64_t)gettid());
+		mmr_cgroup_put_number(cap.pids, "tasks", (uint64_t)gettid());
 }
 
 static void settle(pid_t pid, int depth)
@@ -315,7 +250,7 @@ static void settle(pid_t pid, int depth)
 	int i, n;
 
 	if (cap.mode == CAP_V2)
-		put_number(cap.memory, "cgroup.procs", (uint64_t)pid);
+		mmr_cgroup_put_number(cap.tasks, "cgroup.procs", (uint64_t)pid);
 	if (cap.mode == CAP_RLIMIT)
 		prlimit(pid, RLIMIT_AS, &as, NULL);
 	if (depth > 2)
@@ -336,9 +271,10 @@ uint64_t mmr_cap_oom_kills(void)
 	uint64_t n = ~0ULL;
 
 	if (cap.mode == CAP_V2)
-		n = get(cap.memory, "memory.events", "oom_kill ");
+		n = mmr_cgroup_get(cap.memory, "memory.events", "oom_kill ");
 	else if (cap.mode == CAP_V1)
-		n = get(cap.memory, "memory.oom_control", "oom_kill ");
+		n = mmr_cgroup_get(cap.memory, "memory.oom_control",
+				   "oom_kill ");
 	return n == ~0ULL ? 0 : n;
 }
 

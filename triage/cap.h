@@ -24,6 +24,15 @@ void mmr_cap_enter(void);
 /* Called after each start with the new process: caps it and what it forked
  * meanwhile (v2, rlimits). */
 void mmr_cap_settle(pid_t pid);
+/* Where groups of a case can be made.  -ENOTSUP: nowhere. */
+struct mmr_cap_groups {
+	int version;	    /* 1, 2 */
+	const char *memory; /* below it */
+	const char *tasks;  /* where processes live otherwise */
+	/* v1: the same for the freezer, "" when there is none. */
+	const char *freezer, *freezer_base;
+};
+int mmr_cap_groups(struct mmr_cap_groups *g);
 /* Processes that the OOM killer took because of our memory cap so far. */
 uint64_t mmr_cap_oom_kills(void);
 /* "memory 11.7 GiB and 8192 processes by cgroup v1", for doctor; a sentence

@@ -187,6 +187,11 @@ static void judge_phase(struct mmr_detect *d, int n, struct mmr_detect_out *out)
 	 * CPU. */
 	if (most >= MMR_IDLE_NS - 2 * d->watch_ns)
 		go_calm(d, out);
+	/* Frozen processes do not move by themselves: calm thaws them. */
+	if (atomic_load_explicit(&d->area->frozen, memory_order_relaxed)) {
+		go_calm(d, out);
+		return;
+	}
 	/* All that is left wait for each other: no kernel operation is at
 	 * the end of any wait-for edge, nor a process on its way out. */
 	if (!d->nkernel && !d->nexits && d->nwait_plain) {

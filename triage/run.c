@@ -24,6 +24,7 @@
 #include "cap.h"
 #include "engine.h"
 #include "guest.h"
+#include "memcg.h"
 #include "monitor.h"
 #include "run_stat.h"
 #include "scale.h"
@@ -59,6 +60,7 @@ struct run {
 	struct restored fields[16];
 	int nfields;
 	bool settings, listed, ended;
+	struct mmr_outside outside;
 	uint64_t start_ns, oom_kills;
 	int64_t budget_ns;
 	struct mmr_event *event;
@@ -97,7 +99,47 @@ static bool prepare(struct run *r)
 		return false;
 	}
 	r->settings = true;
+	snprintf(r->outside.swap, sizeof(r->outside.swap), "%s",
+		 mmr_settings_swap());
 	return true;
+}
+
+static bool prepare_memcg(struct run *r)
+{
+	int i;
+
+	for (i = 0; i < r->c->nneeds; i++) {
+		if (r->c->needs[i].kind != MMR_NEED_MEMCG)
+			continue;
+		if (mmr_memcg_make(&r->outside, r->res->text,
+				   sizeof(r->res->text))) {
+			r->res->verdict = MMR_SKIPPED;
+			return false;
+		}
+	}
+	return true;
+}
+
+#define CHARGE "memcg_charge"
+#define POOL_SETTINGS 3 /* nr_hugepages, nr_overcommit_hugepages */
+
+/* What has to come back.  Where the case itself sets the size of the pool of
+ * huge pages, its size need not, but what is in use of it. */
+static int64_t field_now(const struct run *r, const char *name)
+{
+	int64_t charge;
+
+	if (!strcmp(name, CHARGE)) {
+		charge = mmr_memcg_charge(&r->outside);
+		return charge < 0 ? charge : charge >> 10;
+	}
+	if ((mmr_setting_written(r->c) & POOL_SETTINGS) &&
+	    !strncmp(name, "HugePages_", 10)) {
+		if (strcmp(name, "HugePages_Rsvd"))
+			return mmr_meminfo("HugePages_Total") -
+			       mmr_meminfo("HugePages_Free");
+	}
+	return mmr_meminfo(name);
 }
 
 static void note_restored(struct run *r)
@@ -110,7 +152,7 @@ static void note_restored(struct run *r)
 		if (e->kind != MMR_EXPECT_RESTORED || r->nfields == 16)
 			continue;
 		r->fields[r->nfields].name = e->name;
-		r->fields[r->nfields++].before = mmr_meminfo(e->name);
+		r->fields[r->nfields++].before = field_now(r, e->name);
 	}
 }
 
@@ -140,11 +182,9 @@ static bool start(struct run *r)
 		return false;
 	}
 	r->target->c = r->c;
-	if (r->settings) {
+	if (r->settings)
 		area->program.may_write = mmr_setting_named(r->c);
-		snprintf(area->program.swap, sizeof(area->program.swap), "%s",
-			 mmr_settings_swap());
-	}
+	area->program.outside = r->outside;
 	mmr_detect_limits_init(&r->target->limits, r->c, &o->limits,
 			       mmr_scale_factor());
 	mmr_klog_get_mark(&r->target->klog_mark);
@@ -436,9 +476,14 @@ static void judge_end(struct run *r)
 			 : "no round came to its end within the budget");
 }
 
-static bool is_restored(const struct restored *f)
+static bool is_restored(const struct run *r, const struct restored *f)
 {
-	int64_t now = mmr_meminfo(f->name);
+	int64_t now = field_now(r, f->name);
+
+	/* Each CPU keeps up to 64 pages charged in advance. */
+	if (!strcmp(f->name, CHARGE))
+		return now - f->before <
+		       2048 + 256 * sysconf(_SC_NPROCESSORS_ONLN);
 
 	/* Counts of huge pages are exact; the rest is everybody's. */
 	if (!strncmp(f->name, "HugePages_", 10))
@@ -459,17 +504,18 @@ static void check_restored(struct run *r)
 		struct restored *f = &r->fields[i];
 
 		for (turns = 0; turns < RESTORED_NS / step.tv_nsec; turns++) {
-			if (is_restored(f))
+			if (is_restored(r, f))
 				break;
 			nanosleep(&step, NULL);
 		}
-		if (is_restored(f) || mmr_target_count() > r->listed)
+		if (is_restored(r, f) || mmr_target_count() > r->listed)
 			continue;
 		say(r->res, MMR_LEAK,
-		    "%s of /proc/meminfo was %lld before and is %lld 2 s "
-		    "after the case",
-		    f->name, (long long)f->before,
-		    (long long)mmr_meminfo(f->name));
+		    "%s%s was %lld before and is %lld 2 s after the case",
+		    f->name,
+		    strcmp(f->name, CHARGE) ? " of /proc/meminfo"
+					    : " (KiB) of the case's groups",
+		    (long long)f->before, (long long)field_now(r, f->name));
 		snprintf(r->res->signature, sizeof(r->res->signature),
 			 "leak %s", f->name);
 		snprintf(r->res->id, sizeof(r->res->id), "leak-%s", f->name);
@@ -484,6 +530,7 @@ static void finish(struct run *r)
 
 	if (r->ended)
 		return;
+	mmr_memcg_thaw(&r->outside);
 	mmr_spawn_end(&r->child, atomic_load(&area->supervisor_host_pid),
 		      KILL_NS);
 	r->res->quarantined = mmr_spawn_quarantined();
@@ -528,13 +575,15 @@ int mmr_run(const struct mmr_case *c, const struct mmr_run_opts *opts,
 		say(res, MMR_TOOL_FAILED, "the engine does not run");
 		return 0;
 	}
-	if (prepare(&r))
+	if (prepare(&r) && prepare_memcg(&r))
 		run(&r);
 	if (r.listed)
 		mmr_target_retire(r.target);
 	mmr_event_free(r.event);
 	if (r.target)
 		mmr_target_put(r.target);
+	if (r.outside.memcg)
+		mmr_memcg_remove(&r.outside);
 	if (r.settings)
 		mmr_settings_restore();
 	return 0;

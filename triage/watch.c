@@ -480,6 +480,8 @@ void mmr_watch_sample(struct mmr_detect *d)
 {
 	uint32_t nt = get32(&d->area->thread_slots);
 	uint32_t np = get32(&d->area->proc_slots), i;
+	/* Who is frozen may hold what others wait for. */
+	bool frozen = get32(&d->area->frozen) != 0;
 
 	if (nt > MMR_THREAD_SLOTS)
 		nt = MMR_THREAD_SLOTS;
@@ -496,11 +498,12 @@ void mmr_watch_sample(struct mmr_detect *d)
 
 		if (!a->on || !a->fresh)
 			continue;
-		account(d, a, d->nholders > (int)a->holder);
+		account(d, a, frozen || d->nholders > (int)a->holder);
 		count_faults(d, (int)i);
 	}
 	for (i = 0; i < np && d->nsampled; i++)
 		if (d->x[i].acc.on && d->x[i].acc.fresh)
 			account(d, &d->x[i].acc,
-				d->nholders > (int)d->x[i].acc.holder);
+				frozen ||
+					d->nholders > (int)d->x[i].acc.holder);
 }
