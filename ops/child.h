@@ -182,9 +182,10 @@ static inline bool mmr_child_in_arena(int64_t at, int64_t len)
 /* close: the fd of a ref; the ref keeps the stale number. */
 int64_t mmr_child_close(struct mmr_child *c, const struct mmr_insn *in,
 			int arg);
-/* userfaultfd(flags) and its API handshake; makes UFFD. */
+/* userfaultfd(flags), reads of which do not block, and its API handshake,
+ * which asks for features; makes UFFD. */
 int64_t mmr_child_userfaultfd(struct mmr_child *c, const struct mmr_insn *in,
-			      int64_t flags);
+			      int64_t flags, uint64_t features);
 /* UFFDIO_REGISTER of a part of a mapping; mode: UFFDIO_REGISTER_MODE_*. */
 int64_t mmr_child_uffd_register(struct mmr_child *c, const struct mmr_insn *in,
 				int uffd, int map, int off, int len,

@@ -3,6 +3,7 @@
  * Refs, draws, and the generic runner: a statement of a one-call op becomes
  * one system call by its descriptor alone.
  */
+#include <linux/fcntl.h>
 #include <linux/ioctl.h>
 #include <linux/types.h>
 #include <asm-generic/errno-base.h>
@@ -286,12 +287,12 @@ int64_t mmr_child_close(struct mmr_child *c, const struct mmr_insn *in, int arg)
 }
 
 int64_t mmr_child_userfaultfd(struct mmr_child *c, const struct mmr_insn *in,
-			      int64_t flags)
+			      int64_t flags, uint64_t features)
 {
-	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_api api = {.api = UFFD_API, .features = features};
 	int64_t fd, ret;
 
-	fd = mmr_sys1(__NR_userfaultfd, flags);
+	fd = mmr_sys1(__NR_userfaultfd, flags | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return fd;
 	ret = mmr_sys3(__NR_ioctl, fd, (int64_t)UFFDIO_API, mmr_sys_ptr(&api));

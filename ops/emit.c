@@ -543,6 +543,8 @@ void mmr_emit_call(struct mmr_emit *e, const struct mmr_stmt *s)
 
 	if (call->header)
 		mmr_emit_header(e, call->header);
+	if (!call->has_wrapper)
+		mmr_emit_header(e, "sys/syscall.h");
 	mmr_emit_constant(e, call->name);
 	if (s->ref && s->op->makes == MMR_REF_MAPPING) {
 		emit_mapping(e, s);

@@ -481,10 +481,11 @@ static void put_process_helpers(struct mmr_export *x)
 static void put_uffd(struct mmr_export *x)
 {
 	if (uses(x, MMR_USED_UFFD))
-		PUT(x, "static int uffd_open(int flags)\n{\n"
-		       "\tstruct uffdio_api api = { .api = UFFD_API };\n"
+		PUT(x, "static int uffd_open(int flags, "
+		       "unsigned long features)\n{\n"
+		       "\tstruct uffdio_api api = { UFFD_API, features, 0 };\n"
 		       "\tint fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | "
-		       "flags);\n\n"
+		       "O_NONBLOCK | flags);\n\n"
 		       "\tif (fd < 0 || ioctl(fd, UFFDIO_API, &api))\n"
 		       "\t\tshared->missing = \"userfaultfd\";\n"
 		       "\treturn fd;\n}\n\n");

@@ -71,6 +71,20 @@ static void look_at_mmap(struct safe *k, const struct mmr_stmt *s)
 		*state = WRITABLE;
 }
 
+/* The old place may be gone, the new one is readable at best. */
+static void look_at_mremap(struct safe *k, const struct mmr_stmt *s)
+{
+	enum state *state = find(k, s->args[0].name);
+
+	if (!state || *state == GONE)
+		k->may_miss = k->may_be_stale = true;
+	if (state)
+		*state = GONE;
+	state = s->ref ? find(k, s->ref) : NULL;
+	if (state)
+		*state = MAPPED;
+}
+
 static void look_at(struct safe *k, const struct mmr_stmt *s)
 {
 	int64_t advice;
@@ -81,12 +95,17 @@ static void look_at(struct safe *k, const struct mmr_stmt *s)
 		look_at_mmap(k, s);
 		return;
 	}
+	if (s->op->id == MMR_OP_mremap && s->args[0].name) {
+		look_at_mremap(k, s);
+		return;
+	}
 	for (i = 0; i < s->op->nargs; i++)
 		if (mmr_emit_ref_kind(&k->x->e, s, i) == MMR_REF_MAPPING)
 			m = i;
 	if (m < 0) {
 		/* Truncated files and answered faults take pages away. */
-		if (s->op->id == MMR_OP_ftruncate)
+		if (s->op->id == MMR_OP_ftruncate ||
+		    s->op->id == MMR_OP_fallocate)
 			k->may_miss = true;
 		return;
 	}
