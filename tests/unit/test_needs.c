@@ -157,27 +157,57 @@ static void test_caps(void **state)
 		assert_non_null(strstr(text, "CAP_SYS_NICE"));
 }
 
-/* What an op needs counts as if the case had said so. */
+/* Words of a descriptor's needs: each is one that has a probe. */
+static void check_words(const char *who, const char *needs)
+{
+	char words[200], *save = NULL, *w;
+	struct mmr_need need;
+
+	snprintf(words, sizeof(words), "%s", needs);
+	for (w = strtok_r(words, " ", &save); w;
+	     w = strtok_r(NULL, " ", &save)) {
+		if (strcmp(w, "allowed") == 0 || strncmp(w, "cap=", 4) == 0)
+			continue;
+		need = (struct mmr_need){.kind = MMR_NEED_SYSCALL};
+		if (strncmp(w, "feature=", 8) == 0)
+			need.kind = MMR_NEED_FEATURE;
+		else if (strncmp(w, "syscall=", 8) != 0)
+			continue;
+		need.name = w + 8;
+		if (!mmr_need_known(&need))
+			fail_msg("%s needs %s, which has no probe", who, w);
+	}
+}
+
+/* What an op or the name of an argument needs counts as if the case had said
+ * so; a need that belongs to no name would never be asked for. */
 static void test_ops(void **state)
 {
+	const struct mmr_name_need *need;
+	const struct mmr_name *name;
 	const struct mmr_op *op;
-	struct mmr_need need;
-	const char *word;
 	unsigned int id;
+	int i;
 
 	(void)state;
 	for (id = 0; id < MMR_OP_LIMIT; id++) {
 		op = mmr_op_by_id(id);
-		if (!op || !op->needs)
+		if (!op)
 			continue;
-		word = op->needs;
-		if (strncmp(word, "syscall=", 8) != 0)
-			continue;
-		need = (struct mmr_need){.kind = MMR_NEED_SYSCALL,
-					 .name = word + 8};
-		if (!mmr_need_known(&need))
-			fail_msg("%s needs %s, which has no probe", op->name,
-				 word);
+		if (op->needs)
+			check_words(op->name, op->needs);
+		for (i = 0; i < op->nargs; i++) {
+			need = op->args[i].needs;
+			for (; need && need->needs; need++) {
+				check_words(op->name, need->needs);
+				name = op->args[i].names;
+				while (name->name && name->value != need->value)
+					name++;
+				if (!name->name)
+					fail_msg("%s: %s is of no name",
+						 op->name, need->needs);
+			}
+		}
 	}
 }
 
