@@ -29,6 +29,7 @@ enum mmr_exit {
 	X(show, "readable summary of a case or a finding")                     \
 	X(ops, "every operation that a case can use")                          \
 	X(status, "what a running or finished soak did")                       \
+	X(merge, "join the ledgers and findings of several soaks")                       \
 	X(doctor, "what this machine can and cannot do, and why")
 
 #define MMR_COMMAND_DECLARE(name, help)                                        \

@@ -56,8 +56,16 @@ struct mmr_ledger_lost {
 	uint64_t index, seed;
 };
 
+/* A finding and how many cases showed it. */
+struct mmr_ledger_finding {
+	char id[64];
+	uint64_t count;
+};
+
 /* A ledger as read. */
 struct mmr_ledger_view {
+	struct mmr_ledger_finding *findings;
+	int nfindings;
 	struct mmr_ledger_session *sessions;
 	int nsessions;
 	struct mmr_ledger_lost *lost;

@@ -169,6 +169,31 @@ static int add_lost(struct reading *r, const json_t *j)
 	return 0;
 }
 
+static int add_finding(struct reading *r, const json_t *j)
+{
+	struct mmr_ledger_session *s = session_of(r->v, str(j, "session"));
+	struct mmr_ledger_view *v = r->v;
+	struct mmr_ledger_finding *f;
+
+	if (s)
+		s->findings++;
+	for (int i = 0; i < v->nfindings; i++) {
+		f = &v->findings[i];
+		if (!strcmp(f->id, str(j, "finding"))) {
+			f->count++;
+			return 0;
+		}
+	}
+	f = grow(v->findings, v->nfindings, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	v->findings = f;
+	f += v->nfindings++;
+	COPY(f->id, str(j, "finding"));
+	f->count = 1;
+	return 0;
+}
+
 /* Was a line with this meaning here before?  1, 0, -ENOMEM. */
 static int seen_before(struct reading *r, const json_t *j)
 {
@@ -213,8 +238,8 @@ static int add_line(struct reading *r, const char *text)
 			rc = add_batch(r, j);
 		else if (!strcmp(type, "lost"))
 			rc = add_lost(r, j);
-		else if (!strcmp(type, "finding") && s)
-			s->findings++;
+		else if (!strcmp(type, "finding"))
+			rc = add_finding(r, j);
 		else if (!strcmp(type, "end") && s)
 			COPY(s->state, str(j, "state"));
 		/* Types of a later mmrace are kept, not counted. */
@@ -310,6 +335,7 @@ void mmr_ledger_view_free(struct mmr_ledger_view *v)
 {
 	free(v->sessions);
 	free(v->lost);
+	free(v->findings);
 	memset(v, 0, sizeof(*v));
 }
 

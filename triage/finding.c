@@ -142,8 +142,7 @@ out:
 	return ret;
 }
 
-/* Removes a folder of ours: files, and folders of files. */
-static void remove_tree(const char *path, int depth)
+void mmr_remove_tree(const char *path, int depth)
 {
 	const struct dirent *e;
 	DIR *d = opendir(path);
@@ -155,7 +154,7 @@ static void remove_tree(const char *path, int depth)
 		if (asprintf(&sub, "%s/%s", path, e->d_name) < 0)
 			break;
 		if (unlink(sub) && depth > 0)
-			remove_tree(sub, depth - 1);
+			mmr_remove_tree(sub, depth - 1);
 		free(sub);
 	}
 	if (d)
@@ -478,12 +477,12 @@ static void save_new(struct save *s, const char *findings, const char *final)
 		s->err = -ENOMEM;
 		return;
 	}
-	remove_tree(s->folder, 1);
+	mmr_remove_tree(s->folder, 1);
 	s->err = mmr_mkdir_p(s->folder);
 	if (s->err)
 		goto out;
 	put_all(s);
-	remove_tree(partial, 1);
+	mmr_remove_tree(partial, 1);
 	if (!s->err && rename(s->folder, final))
 		s->err = -errno;
 	if (!s->err) {

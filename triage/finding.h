@@ -26,6 +26,17 @@ int mmr_finding_save(const char *dir, const struct mmr_case *c,
 		     const struct mmr_rate *rate, char *path, size_t n)
 	__attribute__((warn_unused_result));
 
+/*
+ * The finding `id` of several soaks as one: into out's findings goes the
+ * folder that was seen first, whole, with the span of all sightings and this
+ * count.  dirs may contain out.  The result does not depend on their order.  0
+ * or -errno.
+ */
+int mmr_finding_join(char *const *dirs, int n, const char *out, const char *id,
+		     uint64_t count) __attribute__((warn_unused_result));
+
+/* Removes a folder of ours: files, and folders of files `depth` deep. */
+void mmr_remove_tree(const char *path, int depth);
 /* Makes path and what is above it, like mkdir -p.  0 or -errno. */
 int mmr_mkdir_p(const char *path);
 /* Writes a file atomically: temporary, fsync, rename, fsync of the folder. */
