@@ -53,6 +53,7 @@ enum mmr_thread_state {
 	MMR_THREAD_STARTING = 1,
 	MMR_THREAD_RUNNING = 2,
 	MMR_THREAD_DONE = 3, /* body at its end; the task may still exit */
+	MMR_THREAD_CLAIMED = 4, /* taken, but it does not say yet for whom */
 };
 
 struct mmr_ring_entry {

@@ -28,19 +28,42 @@ static int64_t wait_child(int type, int64_t pid, union child_info *info,
 	return mmr_sys5(__NR_waitid, type, pid, mmr_sys_ptr(info), options, 0);
 }
 
-/* Threads of a dead process that did not reach their end. */
+/*
+ * The slot of a thread of a dead process that had reached its end.  With its
+ * tid still there (the last task of a process does not clear it) nobody can
+ * claim it; without, somebody may have done so by now, and it is left alone.
+ */
+static void bury_done(struct mmr_thread_slot *t, uint32_t seq)
+{
+	if (!atomic_load(&t->tid) || atomic_load(&t->seq) != seq ||
+	    atomic_load(&t->state) != MMR_THREAD_DONE)
+		return;
+	atomic_store(&t->tid, 0); /* from here on it can be claimed */
+	mmr_sys_futex_wake(&t->tid, INT32_MAX);
+}
+
+/*
+ * Threads of a dead process that did not reach their end.  Slots change hands
+ * meanwhile: one that starts or runs and names the dead process is its own,
+ * as the name comes before that state, and stays so until it is free here.
+ */
 static void bury_threads(uint32_t proc)
 {
 	struct mmr_area *a = MMR_AREA_PTR;
 	struct mmr_thread_slot *t;
-	uint32_t i, state, n = atomic_load(&a->thread_slots);
+	uint32_t i, state, seq, n = atomic_load(&a->thread_slots);
 
 	for (i = 0; i < n; i++) {
 		t = &mmr_thread_slots()[i];
+		seq = atomic_load(&t->seq);
 		state = atomic_load(&t->state);
-		if (t->proc_slot != proc || state == MMR_THREAD_FREE)
+		if (t->proc_slot != proc)
 			continue;
-		if (state != MMR_THREAD_DONE && t->thread < 256) {
+		if (state == MMR_THREAD_DONE)
+			bury_done(t, seq);
+		if (state != MMR_THREAD_STARTING && state != MMR_THREAD_RUNNING)
+			continue;
+		if (t->thread < 256) {
 			atomic_fetch_add(&a->thread_count[t->thread].done, 1);
 			if (t->plain)
 				mmr_flow_leave(t->thread);

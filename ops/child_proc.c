@@ -127,6 +127,7 @@ static int64_t fork_one(struct mmr_child *c, uint32_t proc, uint32_t slot)
 		s->thread = (uint16_t)mmr_thread_first(proc);
 		s->proc_slot = (uint16_t)slot;
 		s->parent_slot = c->slot_index + 1;
+		atomic_store(&s->state, MMR_THREAD_STARTING);
 	}
 	atomic_store(&p->mapped, atomic_load(&c->proc->mapped));
 	mmr_proc_count_threads(proc, 1);

@@ -6,6 +6,8 @@
  * A slot in the area stands for a thread.  Those of plain threads are fixed;
  * the others are claimed, and claimed again only when the kernel has cleared
  * the tid, as the stack, which goes by the slot's number, is free only then.
+ * A claimed slot still names its last process, so it has a state of its own
+ * until it names the new one: the supervisor buries by that name.
  */
 #include <linux/errno.h>
 #include <linux/prctl.h>
@@ -118,7 +120,7 @@ int64_t mmr_thread_claim(void)
 		    (state != MMR_THREAD_DONE || atomic_load(&s->tid)))
 			continue;
 		if (!atomic_compare_exchange_strong(&s->state, &state,
-						    MMR_THREAD_STARTING))
+						    MMR_THREAD_CLAIMED))
 			continue;
 		used = atomic_load(&MMR_AREA_PTR->thread_slots);
 		while (used <= i &&
@@ -152,8 +154,9 @@ struct mmr_child *mmr_thread_prepare(uint32_t slot, uint32_t thread,
 	s->plain = 0;
 	atomic_fetch_add(&s->seq, 1);
 	atomic_store_explicit(&s->stmt, 0, memory_order_relaxed);
+	/* From here on it is that process's, to be buried with it. */
 	atomic_store_explicit(&s->state, MMR_THREAD_STARTING,
-			      memory_order_relaxed);
+			      memory_order_release);
 	c->slot = s;
 	c->thread = thread;
 	if (thread == MMR_THREAD_IDLE)
