@@ -140,11 +140,12 @@ guest-arm64: build ## the same for arm64 guests (cross compiler, QEMU)
 	@cp build/guest-arm/mmrace build/guest-arm/mmrace-child $(B)/guest-aarch64/
 
 # Profiles are text that anyone can read; the generator has them built in.
-$(B)/profiles.inc: fuzz/profiles
+$(B)/%.inc: fuzz/%
 	@mkdir -p $(@D)
 	$(Q)sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@.tmp
 	@mv $@.tmp $@
 $(B)/fuzz/profile.o: $(B)/profiles.inc
+$(B)/fuzz/recipe.o: $(B)/recipes.inc
 
 # A test may build its text from a table of formats.
 $(B)/unit/%: tests/unit/%.c $(B)/libmmr.a
@@ -188,6 +189,7 @@ $(B)/text/%.o: %.c $(B)/flags
 	$(call say,CC  )
 	$(Q)$(CLANG) $(BASE) $(CLANG_WARN) $(TEXT_FLAGS) -c -o $@ $<
 $(B)/text/fuzz/profile.o: $(B)/profiles.inc
+$(B)/text/fuzz/recipe.o: $(B)/recipes.inc
 
 $(B)/text_fuzzer: $(TEXT_OBJ)
 	$(call say,LINK)
@@ -327,7 +329,7 @@ format: ## clang-format in place
 
 tidy: ## clang-tidy on the engine's sources
 	@tests/deps.sh tidy
-	@$(MAKE) --no-print-directory $(B)/profiles.inc
+	@$(MAKE) --no-print-directory $(B)/profiles.inc $(B)/recipes.inc
 	clang-tidy --quiet --checks='$(subst $() ,,$(TIDY))' $(LIB_SRC) fuzz/main.c -- $(STD) -I$(B)
 
 clean: ## remove all that was built

@@ -106,6 +106,7 @@ static void draw_shape(struct mmr_gen *g)
 	int64_t place = 0;
 
 	g->large = mmr_gen_chance(r, g->p->large);
+	g->outside = mmr_gen_chance(r, g->p->outside);
 	draw_swarm(g);
 	g->nobjects =
 		mmr_gen_in(r, g->large ? g->p->large_objects : g->p->objects);
@@ -329,6 +330,20 @@ static void thread_body(struct mmr_gen *g)
 	mmr_gen_restore(&a);
 }
 
+/* Answers what the others ask for, as long as the first one runs, and takes
+ * itself away at the end, or they would wait for ever. */
+static void server(struct mmr_gen *g)
+{
+	struct mmr_gen_actor a = actor(g, g->main, "U");
+
+	if (g->failed)
+		return;
+	loop_in(&a, MMR_UNTIL_DONE, 0, thread_names[0]);
+	mmr_gen_recipe_server(&a, false);
+	a.block = &a.thread->body;
+	mmr_gen_recipe_server(&a, true);
+}
+
 static void kid_thread(struct mmr_gen *g, const char *name, bool first)
 {
 	struct mmr_gen_actor a = actor(g, g->kid, name);
@@ -387,6 +402,8 @@ static void build(struct mmr_gen *g)
 		g->body = "W";
 	for (int i = 0; i < g->nthreads && !g->failed; i++)
 		plain_thread(g, i);
+	if (!g->failed && mmr_gen_recipe_serves(g))
+		server(g);
 	if (g->body && !g->failed)
 		thread_body(g);
 	if (g->kid_ref && !g->failed)

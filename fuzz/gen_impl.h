@@ -16,6 +16,7 @@
 #include "shadow.h"
 
 #define MMR_GEN_OBJECTS 6
+#define MMR_GEN_SAID 16
 
 /* A mapping that all actors of the case fight for. */
 struct mmr_gen_object {
@@ -42,6 +43,14 @@ struct mmr_gen {
 	int reserve;   /* of them reserved by a mapping that stays, 0: none */
 	bool kid_reserves;		/* ... of the child process */
 	uint8_t use[MMR_PROFILE_WORDS]; /* ops that this case keeps */
+	bool outside; /* it may change the state of the machine */
+	/* By the place of a recipe in the profile's ops: was it used, is its
+	 * set-up done, and with which mapping. */
+	uint8_t used[MMR_PROFILE_WORDS], ready[MMR_PROFILE_WORDS];
+	const char *bound[MMR_PROFILE_WORDS];
+	const char *said[MMR_GEN_SAID]; /* lines of set-ups */
+	int nsaid;
+	bool in_setup;
 	struct mmr_gen_object objects[MMR_GEN_OBJECTS];
 	int nobjects;
 	int nthreads; /* plain ones */
@@ -113,6 +122,14 @@ void mmr_gen_map_object(struct mmr_gen_actor *a,
 void mmr_gen_verb(struct mmr_gen_actor *a);
 /* Puts back what the thread changed: maps, protection, file lengths. */
 void mmr_gen_restore(struct mmr_gen_actor *a);
+
+/* gen_recipe.c: false when it cannot be used here. */
+bool mmr_gen_recipe(struct mmr_gen_actor *a, const char *name);
+/* The part of the first thread, of a server's thread, of the header. */
+void mmr_gen_recipe_set_up(struct mmr_gen_actor *a);
+bool mmr_gen_recipe_serves(const struct mmr_gen *g);
+void mmr_gen_recipe_server(struct mmr_gen_actor *a, bool at_end);
+void mmr_gen_recipe_heads(struct mmr_gen *g);
 
 /* gen_wrong.c: a statement that is wrong on purpose. */
 void mmr_gen_wrong(struct mmr_gen_actor *a);

@@ -63,6 +63,7 @@ void mmr_gen_needs(struct mmr_gen *g)
 		g->failed = true;
 	if (g->pool)
 		need_pool(g);
+	mmr_gen_recipe_heads(g);
 }
 
 void mmr_gen_title(struct mmr_gen *g)
@@ -193,6 +194,7 @@ void mmr_gen_set_up(struct mmr_gen_actor *a)
 		reserve(a);
 	for (int i = 0; i < g->nobjects; i++)
 		set_up_object(a, &g->objects[i]);
+	mmr_gen_recipe_set_up(a);
 }
 
 void mmr_gen_set_up_kid(struct mmr_gen_actor *a, bool first)

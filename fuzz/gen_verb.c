@@ -481,7 +481,7 @@ void mmr_gen_verb(struct mmr_gen_actor *a)
 						    mmr_rng_next(&a->rng));
 		const struct verb *v = find_verb(a, word);
 
-		if (v && v->make(a, v->id))
+		if (v ? v->make(a, v->id) : mmr_gen_recipe(a, word))
 			goto out;
 	}
 	if (!verb_touch(a, MMR_OP_write) && !verb_touch(a, MMR_OP_read))

@@ -6,6 +6,22 @@
  */
 #include "gen_impl.h"
 
+#include <errno.h>
+
+/* Whatever comes of it is right: it was meant to be wrong. */
+static void wrong(struct mmr_gen_actor *a, struct mmr_stmt *s)
+{
+	static const int any[] = {0,   EINVAL, ENOMEM, EFAULT,
+				  EIO, EACCES, EPERM,  EBUSY};
+	static const int gone[] = {0, EINVAL, EAGAIN, ESRCH};
+
+	if (s->op->id == MMR_OP_process_mrelease)
+		mmr_gen_accept(s, gone, 4);
+	else
+		mmr_gen_accept(s, any, 8);
+	mmr_gen_done(a, s);
+}
+
 static const char *any_map(struct mmr_gen_actor *a)
 {
 	struct mmr_shadow *sh = &a->g->shadow;
@@ -32,7 +48,7 @@ static void wrong_place(struct mmr_gen_actor *a, const char *map)
 		mmr_gen_words(g, s, "advice", "dontneed");
 	mmr_gen_size(g, s, "off", offs[mmr_gen_below(&a->rng, 3)],
 		     MMR_UNIT_BYTE);
-	mmr_gen_done(a, s);
+	wrong(a, s);
 }
 
 /* An address that was unmapped: by now it may be another thread's. */
@@ -48,7 +64,7 @@ static bool stale(struct mmr_gen_actor *a)
 			continue;
 		s = mmr_gen_op(a, ids[mmr_gen_below(&a->rng, 3)], NULL);
 		mmr_gen_name(a->g, s, "m", sh->maps[i].name);
-		mmr_gen_done(a, s);
+		wrong(a, s);
 		return true;
 	}
 	return false;
@@ -65,7 +81,7 @@ static void wrong_mmap(struct mmr_gen_actor *a)
 	mmr_gen_words(g, s, "flags",
 		      mmr_gen_chance(&a->rng, 50) ? "shared"
 						  : "shared|private|anon");
-	mmr_gen_done(a, s);
+	wrong(a, s);
 }
 
 static void wrong_nodes(struct mmr_gen_actor *a)
@@ -75,7 +91,7 @@ static void wrong_nodes(struct mmr_gen_actor *a)
 
 	mmr_gen_words(g, s, "from", "n0");
 	mmr_gen_words(g, s, "to", "n7");
-	mmr_gen_done(a, s);
+	wrong(a, s);
 }
 
 static bool wrong_process(struct mmr_gen_actor *a)
@@ -87,7 +103,7 @@ static bool wrong_process(struct mmr_gen_actor *a)
 		return false;
 	s = mmr_gen_op(a, MMR_OP_process_mrelease, NULL);
 	mmr_gen_name(g, s, "p", g->kid_ref);
-	mmr_gen_done(a, s);
+	wrong(a, s);
 	return true;
 }
 
@@ -100,7 +116,7 @@ static void wrong_advice(struct mmr_gen_actor *a, const char *map)
 
 	mmr_gen_name(g, s, "m", map);
 	mmr_gen_words(g, s, "advice", advice[mmr_gen_below(&a->rng, 4)]);
-	mmr_gen_done(a, s);
+	wrong(a, s);
 }
 
 void mmr_gen_wrong(struct mmr_gen_actor *a)

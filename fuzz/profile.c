@@ -46,7 +46,7 @@ static const struct key {
 	KEY(KEY_PERCENT, large),       KEY(KEY_PERCENT, children),
 	KEY(KEY_PERCENT, nodes),       KEY(KEY_PERCENT, ordered),
 	KEY(KEY_PERCENT, surplus),     KEY(KEY_PERCENT, reserve),
-	KEY(KEY_RANGE, reserve_pages),
+	KEY(KEY_RANGE, reserve_pages), KEY(KEY_PERCENT, outside),
 };
 
 static void __attribute__((noreturn)) bad(int line, const char *what)
@@ -172,7 +172,7 @@ static void parse_line(const char *s, int line)
 static void parse_all(void)
 {
 	const char *s = profile_text;
-	char buf[512];
+	char buf[1024];
 
 	for (int line = 1; *s; line++) {
 		size_t n = strcspn(s, "\n");

@@ -10,7 +10,7 @@
 #include "gen.h"
 
 #define MMR_PROFILE_MAX 16   /* profiles */
-#define MMR_PROFILE_WORDS 40 /* in one list */
+#define MMR_PROFILE_WORDS 64 /* in one list */
 
 /* A word of a list and how often it is drawn, relative to the others. */
 struct mmr_weight {
@@ -36,7 +36,7 @@ struct mmr_profile {
 	struct mmr_range large_pages, large_objects, reserve_pages;
 	/* Percent. */
 	int swarm, sync, delay, invalid, large, children, nodes, ordered;
-	int surplus, reserve;
+	int surplus, reserve, outside;
 };
 
 /* A word of the list, drawn by weight; "" when all weights are 0.  use, when

@@ -27,6 +27,7 @@
 
 struct mmr_soak_op {
 	uint64_t count, errors, unexpected, sum_ns, max_ns, max_seed;
+	uint64_t failed; /* errors that no `->` of the statement lists */
 	uint64_t hist[MMR_HIST]; /* of ns, from each case's percentiles */
 };
 
@@ -44,6 +45,8 @@ struct mmr_soak_stat {
 	int64_t pause_ns;
 	int quarantined;
 	struct mmr_soak_op op[MMR_OP_LIMIT];
+	/* Bit b of pairs[a], a <= b: two threads of a case ran a and b. */
+	uint8_t pairs[MMR_OP_LIMIT][MMR_OP_LIMIT / 8];
 	struct mmr_soak_reason reasons[MMR_SOAK_REASONS];
 	int nreasons;
 	uint64_t other_reasons;
@@ -98,6 +101,11 @@ struct mmr_soak_job {
 void mmr_soak_stat_add(struct mmr_soak_stat *st, const struct mmr_case *c,
 		       uint64_t seed, const struct mmr_run_result *res);
 /* The value below which a share of an op's calls lies, ns. */
+/* Of the kernel calls and touches that were not meant to fail: how many did
+ * not, 0..1; 1 when there was none. */
+double mmr_soak_valid(const struct mmr_soak_stat *st);
+/* Pairs of operations that two threads of a case ran. */
+unsigned int mmr_soak_pairs(const struct mmr_soak_stat *st);
 uint64_t mmr_soak_quantile(const struct mmr_soak_op *op, uint64_t per_mille);
 
 /* soak_disk.c: what a kill or a panic leaves behind. */

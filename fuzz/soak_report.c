@@ -63,6 +63,7 @@ static json_t *ops_json(const struct mmr_soak_stat *st)
 		json_object_set_new(j, "count", num(o->count));
 		json_object_set_new(j, "errors", num(o->errors));
 		json_object_set_new(j, "unexpected", num(o->unexpected));
+		json_object_set_new(j, "failed", num(o->failed));
 		json_object_set_new(j, "mean_ns", num(o->sum_ns / o->count));
 		json_object_set_new(j, "p50_ns",
 				    num(mmr_soak_quantile(o, 500)));
@@ -148,10 +149,12 @@ static void counts_json(const struct mmr_soak *s, json_t *j)
 		{"exit_max_ns", st->exit_max_ns},
 		{"pause_ns", (uint64_t)st->pause_ns},
 		{"quarantined", (uint64_t)st->quarantined},
+		{"op_pairs", mmr_soak_pairs(st)},
 	};
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		json_object_set_new(j, counts[i].name, num(counts[i].value));
+	json_object_set_new(j, "valid_share", json_real(mmr_soak_valid(st)));
 	json_object_set_new(j, "verdicts", verdicts_json(st));
 	json_object_set_new(j, "operations_per_second",
 			    json_real(per_second(s, st->ops)));
@@ -319,6 +322,11 @@ void mmr_soak_text(struct mmr_soak *s, FILE *f)
 		st->rounds, st->rounds_void);
 	fprintf(f, "operations  %" PRIu64 "; operations per second %.0f\n",
 		st->ops, per_second(s, st->ops));
+	fprintf(f,
+		"            %.1f %% of what was not meant to fail did not; %u "
+		"pairs "
+		"of operations in two threads\n",
+		100 * mmr_soak_valid(&s->stat), mmr_soak_pairs(&s->stat));
 	if (st->pause_ns)
 		fprintf(f,
 			"pauses      the machine stood still for %s, which is "

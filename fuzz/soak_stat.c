@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define PAIRED 256 /* statements looked at for pairs */
+
 /* Two sentences that differ in numbers only are one reason. */
 static bool same_reason(const char *a, const char *b)
 {
@@ -66,9 +68,10 @@ static void add_hist(struct mmr_soak_op *op, const struct mmr_measure *m)
 }
 
 static void add_measure(struct mmr_soak_op *op, const struct mmr_measure *m,
-			uint64_t seed)
+			bool lists, uint64_t seed)
 {
 	op->count += m->count;
+	op->failed += lists ? m->unexpected : m->errors;
 	op->errors += m->errors;
 	op->unexpected += m->unexpected;
 	op->sum_ns += m->sum_ns;
@@ -92,6 +95,37 @@ static void add_exits(struct mmr_soak_stat *st, uint64_t seed,
 			st->exit_max_seed = seed;
 		}
 	}
+}
+
+/* Which operations the threads of the case ran, two by two. */
+static void add_pairs(struct mmr_soak_stat *st, const struct mmr_case *c,
+		      const struct mmr_run_result *res)
+{
+	struct {
+		const struct mmr_thread *thread;
+		unsigned int op;
+	} ran[PAIRED];
+	int n = 0;
+
+	for (int i = 0; i < res->nstmts && n < PAIRED; i++) {
+		const struct mmr_stmt *s = mmr_case_stmt(c, i);
+
+		if (!res->stmts[i].count || s->kind != MMR_STMT_OP)
+			continue;
+		ran[n].thread = mmr_case_stmt_thread(c, i, NULL);
+		ran[n++].op = s->op->id;
+	}
+	for (int i = 0; i < n; i++)
+		for (int k = 0; k < i; k++) {
+			unsigned int a = ran[i].op, b = ran[k].op;
+
+			if (ran[i].thread == ran[k].thread)
+				continue;
+			if (a < b)
+				st->pairs[a][b / 8] |= (uint8_t)(1 << b % 8);
+			else
+				st->pairs[b][a / 8] |= (uint8_t)(1 << a % 8);
+		}
 }
 
 void mmr_soak_stat_add(struct mmr_soak_stat *st, const struct mmr_case *c,
@@ -125,9 +159,39 @@ void mmr_soak_stat_add(struct mmr_soak_stat *st, const struct mmr_case *c,
 			continue;
 		s = mmr_case_stmt(c, i);
 		if (s && s->kind == MMR_STMT_OP)
-			add_measure(&st->op[s->op->id], &res->stmts[i], seed);
+			add_measure(&st->op[s->op->id], &res->stmts[i],
+				    s->naccept > 0, seed);
 	}
 	add_exits(st, seed, res);
+	add_pairs(st, c, res);
+}
+
+double mmr_soak_valid(const struct mmr_soak_stat *st)
+{
+	uint64_t meant = 0, failed = 0;
+
+	for (unsigned int id = 0; id < MMR_OP_LIMIT; id++) {
+		const struct mmr_soak_op *o = &st->op[id];
+		const struct mmr_op *op = mmr_op_by_id(id);
+
+		if (!op || op->class == MMR_CLASS_PURE ||
+		    op->class == MMR_CLASS_WAIT)
+			continue;
+		/* Errors that a statement lists are neither. */
+		meant += o->count - (o->errors - o->failed);
+		failed += o->failed;
+	}
+	return meant ? 1 - (double)failed / (double)meant : 1;
+}
+
+unsigned int mmr_soak_pairs(const struct mmr_soak_stat *st)
+{
+	unsigned int n = 0;
+
+	for (unsigned int a = 0; a < MMR_OP_LIMIT; a++)
+		for (unsigned int b = 0; b < MMR_OP_LIMIT / 8; b++)
+			n += (unsigned int)__builtin_popcount(st->pairs[a][b]);
+	return n;
 }
 
 uint64_t mmr_soak_quantile(const struct mmr_soak_op *op, uint64_t per_mille)
