@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* mmrace soak: seed after seed until the time is over. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../triage/cap.h"
 #include "opts.h"
 #include "soak.h"
 #include "soak_impl.h"
@@ -68,6 +70,39 @@ static int set_sync(void *own, const char *value)
 	return 0;
 }
 
+static int set_revisit(void *own, const char *value)
+{
+	struct mmr_soak_opts *o = own;
+	uint64_t n;
+
+	if (!mmr_opts_u64(value, &n) && n <= 90) {
+		o->revisit = (int)n;
+		return 0;
+	}
+	mmr_opts_error("--revisit %s: wants 0 to 90 (percent)", value);
+	return -EINVAL;
+}
+
+static int set_quarantine(void *own, const char *value)
+{
+	struct mmr_soak_opts *o = own;
+	uint64_t n;
+
+	if (!mmr_opts_u64(value, &n) && n && n <= 100000) {
+		o->quarantine = (int)n;
+		return 0;
+	}
+	mmr_opts_error("--quarantine %s: wants a number from 1", value);
+	return -EINVAL;
+}
+
+static int set_gentle(void *own, const char *value)
+{
+	(void)value;
+	((struct mmr_soak_opts *)own)->gentle = true;
+	return 0;
+}
+
 static int set_resume(void *own, const char *value)
 {
 	(void)value;
@@ -98,6 +133,15 @@ static const struct mmr_opt own_opts[] = {
 	{"resume", NULL,
 	 "go on where the soak that wrote --out ended: same seeds, each once",
 	 set_resume},
+	{"revisit", "PERCENT",
+	 "of the time goes to suspects and findings: again, smaller (10)",
+	 set_revisit},
+	{"quarantine", "N",
+	 "stop when N tasks could not be killed (default 32)", set_quarantine},
+	{"gentle", NULL,
+	 "for a machine that others use: lowest priority, a tenth of its "
+	 "memory",
+	 set_gentle},
 	{"metrics", "FILE",
 	 "keep numbers for Prometheus in FILE (node_exporter's textfile)",
 	 set_metrics},
@@ -141,7 +185,8 @@ static const struct mmr_command command = {
 
 int mmr_cmd_soak(int argc, char **argv)
 {
-	struct mmr_soak_opts own = {.jobs = 1, .shards = 1};
+	struct mmr_soak_opts own = {
+		.jobs = 1, .shards = 1, .revisit = 10, .quarantine = 32};
 	struct mmr_cmd_opts o;
 	int rc = mmr_opts_parse(&command, argc, argv, &o, &own);
 
@@ -155,6 +200,9 @@ int mmr_cmd_soak(int argc, char **argv)
 	own.out = o.out ? o.out : OUT_DIR;
 	own.quiet = o.quiet;
 	own.json = o.json;
+	if (own.gentle && mmr_cap_gentle())
+		fprintf(stderr, "mmrace soak: --gentle: the priority cannot be "
+				"lowered\n");
 	/* The same guests go on while they are healthy, one for each job. */
 	o.guest.reuse = true;
 	o.guest.count = own.jobs;

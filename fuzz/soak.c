@@ -31,9 +31,8 @@ bool mmr_soak_over(struct mmr_soak *s)
 	return s->stop || mmr_engine_interrupted() || time_left(s) <= 0;
 }
 
-/* The case's own budget, or what is left of the soak if that is less. */
-static int run_once(struct mmr_soak_job *job, const struct mmr_case *c,
-		    bool brief, struct mmr_run_result *res)
+int mmr_soak_run(struct mmr_soak_job *job, const struct mmr_case *c, bool brief,
+		 struct mmr_run_result *res)
 {
 	struct mmr_run_opts run = job->run;
 	int64_t left = time_left(job->soak);
@@ -54,37 +53,6 @@ static struct mmr_soak_finding *find_finding(struct mmr_soak *s, const char *id)
 		if (!strcmp(s->findings[i].id, id))
 			return &s->findings[i];
 	return NULL;
-}
-
-/* How often the same case shows the same again: up to ten more runs. */
-static void confirm(struct mmr_soak_job *job, const struct mmr_case *c,
-		    const struct mmr_run_result *first, struct mmr_rate *rate)
-{
-	struct mmr_run_result res;
-
-	*rate = (struct mmr_rate){1, 1, first->rounds, first->wall_ns};
-	for (int i = 0; i < MMR_SOAK_CONFIRM && !mmr_soak_over(job->soak);
-	     i++) {
-		memset(&res, 0, sizeof(res));
-		if (run_once(job, c, true, &res)) {
-			mmr_run_result_free(&res);
-			return;
-		}
-		/* As in a replay: what came to nothing is no sample, nor what
-		 * the end of the soak cut short. */
-		if (!mmr_verdict_is_hit(res.verdict) &&
-		    (res.verdict != MMR_NOTHING || mmr_soak_over(job->soak))) {
-			mmr_run_result_free(&res);
-			continue;
-		}
-		rate->runs++;
-		rate->rounds += res.rounds;
-		rate->wall_ns += res.wall_ns;
-		if (res.verdict == first->verdict &&
-		    !strcmp(res.signature, first->signature))
-			rate->hits++;
-		mmr_run_result_free(&res);
-	}
 }
 
 static void save(struct mmr_soak *s, const struct mmr_case *c, uint64_t seed,
@@ -124,6 +92,7 @@ static void found(struct mmr_soak_job *job, const struct mmr_case *c,
 	struct mmr_soak *s = job->soak;
 	struct mmr_soak_finding *f;
 	struct mmr_rate rate;
+	char path[300] = "";
 	bool again;
 
 	/* First onto the disk, before anything else is tried with it. */
@@ -136,7 +105,7 @@ static void found(struct mmr_soak_job *job, const struct mmr_case *c,
 	pthread_mutex_unlock(&s->lock);
 	if (again)
 		return;
-	confirm(job, c, res, &rate);
+	mmr_soak_confirm(job, c, res, &rate);
 	if (rate.runs < 2)
 		return;
 	pthread_mutex_lock(&s->finding_lock);
@@ -144,7 +113,11 @@ static void found(struct mmr_soak_job *job, const struct mmr_case *c,
 	if (f)
 		f->count--; /* the same sighting, now with a rate */
 	save(s, c, seed, res, &rate);
+	if (f)
+		snprintf(path, sizeof(path), "%s", f->path);
 	pthread_mutex_unlock(&s->finding_lock);
+	if (path[0] && !res->quarantined)
+		mmr_soak_shrink(job, c, &rate, path);
 }
 
 /* The end of the soak came before its rounds were over. */
@@ -167,7 +140,10 @@ static void count(struct mmr_soak *s, const struct mmr_case *c, uint64_t seed,
 		s->failures++;
 	else
 		s->failures = 0;
-	if (s->failures >= FAILURES)
+	/* What cannot be killed keeps its memory and its locks: too much of
+	 * it, and what follows says nothing about the cases any more. */
+	if (s->failures >= FAILURES ||
+	    s->stat.quarantined >= s->opts->quarantine)
 		s->stop = true;
 	pthread_mutex_unlock(&s->lock);
 }
@@ -182,7 +158,7 @@ static void one_case(struct mmr_soak_job *job, uint64_t seed, uint64_t number)
 
 	job->run.seed = seed;
 	if (!rc)
-		rc = run_once(job, c, false, &res);
+		rc = mmr_soak_run(job, c, false, &res);
 	if (rc) {
 		res.verdict = MMR_TOOL_FAILED;
 		snprintf(res.text, sizeof(res.text), "seed 0x%" PRIx64 ": %s",
@@ -194,6 +170,8 @@ static void one_case(struct mmr_soak_job *job, uint64_t seed, uint64_t number)
 		found(job, c, seed, number, &res);
 	if (c)
 		count(s, c, seed, number, &res);
+	if (!rc && res.verdict == MMR_NOTHING)
+		mmr_soak_suspect(job, c, seed, &res);
 	mmr_run_result_free(&res);
 	free(text);
 	mmr_case_free(c);
@@ -325,7 +303,9 @@ int mmr_soak(const struct mmr_soak_opts *opts)
 		rc = MMR_EXIT_FAILED;
 		goto out;
 	}
-	state = mmr_engine_interrupted() ? "interrupted" : "done";
+	state = mmr_engine_interrupted() ? "interrupted"
+		: s->stop		 ? "stopped"
+					 : "done";
 	mmr_soak_book_close(s, state);
 	mmr_soak_time_save(s, state);
 	if (opts->json)

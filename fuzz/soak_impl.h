@@ -23,6 +23,7 @@
 #define MMR_SOAK_JOBS 64
 #define MMR_SOAK_REASONS 32
 #define MMR_SOAK_FINDINGS 256
+#define MMR_SOAK_SUSPECTS 64
 #define MMR_SOAK_CONFIRM 10 /* re-runs of a case that hit */
 
 struct mmr_soak_op {
@@ -59,6 +60,13 @@ struct mmr_soak_finding {
 	struct mmr_rate rate;
 };
 
+/* A case that was slow again and again, soak_revisit.c. */
+struct mmr_soak_suspect {
+	uint64_t seed, runs, hits; /* re-runs, and those as slow */
+	const struct mmr_op *op;
+	uint64_t worst_ns, limit_ns;
+};
+
 /* soak_ledger.c: what is done already, and where it is kept. */
 struct mmr_soak_book {
 	struct mmr_ledger *ledger;
@@ -83,7 +91,12 @@ struct mmr_soak {
 	struct mmr_soak_stat stat;
 	struct mmr_soak_book book;
 	struct mmr_soak_finding findings[MMR_SOAK_FINDINGS];
-	_Atomic int nfindings; /* jobs look at it without the lock */
+	uint64_t suspects; /* cases; this and the next under lock */
+	struct mmr_soak_suspect confirmed[MMR_SOAK_SUSPECTS];
+	int nconfirmed; /* also those that have no place there */
+	int64_t pause_max_ns, pause_before_ns, pause_since_ns;
+	_Atomic int64_t revisit_ns; /* time spent on what was seen before */
+	_Atomic int nfindings;	    /* jobs look at it without the lock */
 };
 
 struct mmr_soak_job {
@@ -141,6 +154,24 @@ void mmr_soak_book_close(struct mmr_soak *s, const char *state);
 
 /* soak.c: is there no time left, or no reason to go on?  Any thread. */
 bool mmr_soak_over(struct mmr_soak *s);
+
+/* One run: the case's own budget, or what is left of the soak if that is
+ * less.  brief: the verdict only. */
+int mmr_soak_run(struct mmr_soak_job *job, const struct mmr_case *c, bool brief,
+		 struct mmr_run_result *res);
+
+/* soak_revisit.c, by the job that has the case */
+/* How often the same case shows the same again: up to ten more runs. */
+void mmr_soak_confirm(struct mmr_soak_job *job, const struct mmr_case *c,
+		      const struct mmr_run_result *first,
+		      struct mmr_rate *rate);
+/* Makes the case of a finding smaller, folder/min.case, while its share of
+ * the time lasts. */
+void mmr_soak_shrink(struct mmr_soak_job *job, const struct mmr_case *c,
+		     const struct mmr_rate *rate, const char *folder);
+/* A run in which nothing was found: was it slow, and is it again? */
+void mmr_soak_suspect(struct mmr_soak_job *job, const struct mmr_case *c,
+		      uint64_t seed, const struct mmr_run_result *res);
 
 /* soak_time.c */
 /* Waits until the jobs are over. */

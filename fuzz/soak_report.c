@@ -96,6 +96,31 @@ static json_t *findings_json(const struct mmr_soak *s)
 	return a;
 }
 
+static int suspects_kept(const struct mmr_soak *s)
+{
+	return s->nconfirmed < MMR_SOAK_SUSPECTS ? s->nconfirmed
+						 : MMR_SOAK_SUSPECTS;
+}
+
+static json_t *suspects_json(const struct mmr_soak *s)
+{
+	json_t *a = json_array();
+
+	for (int i = 0; i < suspects_kept(s); i++) {
+		const struct mmr_soak_suspect *x = &s->confirmed[i];
+		json_t *j = json_object();
+
+		json_object_set_new(j, "op", json_string(x->op->name));
+		json_object_set_new(j, "seed", hex(x->seed));
+		json_object_set_new(j, "worst_ns", num(x->worst_ns));
+		json_object_set_new(j, "limit_ns", num(x->limit_ns));
+		json_object_set_new(j, "hits", num(x->hits));
+		json_object_set_new(j, "runs", num(x->runs));
+		json_array_append_new(a, j);
+	}
+	return a;
+}
+
 static json_t *reasons_json(const struct mmr_soak_stat *st)
 {
 	json_t *a = json_array();
@@ -193,6 +218,10 @@ json_t *mmr_soak_json(struct mmr_soak *s, const char *state)
 	json_object_set_new(j, "ops", ops_json(&s->stat));
 	json_object_set_new(j, "skip_reasons", reasons_json(&s->stat));
 	json_object_set_new(j, "findings", findings_json(s));
+	json_object_set_new(j, "suspects", num(s->suspects));
+	json_object_set_new(j, "suspects_confirmed", suspects_json(s));
+	json_object_set_new(j, "revisit_seconds",
+			    json_real((double)s->revisit_ns / 1e9));
 	json_object_set_new(j, "missing", notes_json());
 	return j;
 }
@@ -275,6 +304,31 @@ static void print_findings(const struct mmr_soak *s, FILE *f)
 			floor(1 / null_bound(st)));
 }
 
+static void print_suspects(const struct mmr_soak *s, FILE *f)
+{
+	char worst[24], limit[24];
+
+	if (!s->suspects)
+		return;
+	fprintf(f,
+		"\nsuspects: %" PRIu64 " cases with a call far slower than "
+		"its kind; %d of them again and again\n",
+		s->suspects, s->nconfirmed);
+	for (int i = 0; i < suspects_kept(s); i++) {
+		const struct mmr_soak_suspect *x = &s->confirmed[i];
+
+		fprintf(f,
+			"  %s %s (limit here %s) in %" PRIu64 " of %" PRIu64
+			" more runs, seed 0x%" PRIx64 "\n",
+			x->op->name,
+			mmr_measure_time(worst, sizeof(worst),
+					 (double)x->worst_ns),
+			mmr_measure_time(limit, sizeof(limit),
+					 (double)x->limit_ns),
+			x->hits, x->runs, x->seed);
+	}
+}
+
 static void print_notes(FILE *f)
 {
 	json_t *notes = notes_json(), *note;
@@ -342,6 +396,7 @@ void mmr_soak_text(struct mmr_soak *s, FILE *f)
 	print_ops(st, f);
 	print_skips(st, f);
 	print_findings(s, f);
+	print_suspects(s, f);
 	print_notes(f);
 	fflush(f);
 }

@@ -155,6 +155,11 @@ static void write_metrics(struct mmr_soak *s, bool running, FILE *f)
 	       (double)st->calls);
 	single(f, "findings", "gauge", "Different findings.",
 	       (double)s->nfindings);
+	single(f, "suspects_total", "counter",
+	       "Cases with a call far slower than its kind.",
+	       (double)s->suspects);
+	single(f, "suspects_confirmed", "gauge",
+	       "Of them slow again and again.", s->nconfirmed);
 	single(f, "exit_seconds_max", "gauge", "The longest process exit.",
 	       (double)st->exit_max_ns / 1e9);
 	single(f, "pause_seconds_total", "counter",

@@ -80,11 +80,12 @@ static char *status_line(struct mmr_soak *s, char *buf, size_t n)
 	snprintf(buf, n,
 		 "%.0f s: %" PRIu64 " cases (%" PRIu64
 		 " skipped), %.0f cases/s, %.0f calls/s, %" PRIu64
-		 " rounds, %d finding%s, worst %s %s, load %.1f, %.0f MiB",
+		 " rounds, %" PRIu64
+		 " suspects, %d finding%s, worst %s %s, load %.1f, %.0f MiB",
 		 spent, st->cases, st->skipped,
 		 (double)(st->cases + st->skipped) / spent,
-		 (double)st->calls / spent, st->rounds, s->nfindings,
-		 s->nfindings == 1 ? "" : "s", worst,
+		 (double)st->calls / spent, st->rounds, s->suspects,
+		 s->nfindings, s->nfindings == 1 ? "" : "s", worst,
 		 mmr_measure_time(t, sizeof(t), (double)ns), load,
 		 (double)mmr_soak_resident() / (1 << 20));
 	pthread_mutex_unlock(&s->lock);

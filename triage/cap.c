@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cgroup.h"
@@ -43,6 +44,19 @@ static unsigned int share_percent = 50;
 void mmr_cap_share(unsigned int percent)
 {
 	share_percent = percent;
+}
+
+int mmr_cap_gentle(void)
+{
+	const int idle_class = 3 << 13; /* of ioprio_set(2): when none asks */
+	int rc = 0;
+
+	mmr_cap_share(10);
+	if (setpriority(PRIO_PROCESS, 0, 19))
+		rc = -errno;
+	if (syscall(SYS_ioprio_set, 1 /* a process */, 0, idle_class) && !rc)
+		rc = -errno;
+	return rc;
 }
 
 static uint64_t share_of_memory(void)

@@ -13,6 +13,10 @@
 /* The share of the machine's memory, in percent, instead of 50: in a guest that
  * has nothing else to do.  Before mmr_cap_start(). */
 void mmr_cap_share(unsigned int percent);
+/* For a machine that others use: a tenth of its memory, the lowest priority for
+ * CPU (nice 19, inherited by all that is started) and disk.  Before
+ * mmr_cap_start(), on the main thread before others.  0 or -errno. */
+int mmr_cap_gentle(void);
 /* Makes the groups (mmrace-PID beside or below our own) and removes those of
  * dead engines.  0: some cap holds. */
 int mmr_cap_start(void);
