@@ -14,20 +14,21 @@
 # Default: a b c d off.  TAP on standard output; the tables go to
 # build/lab/lab.md, all logs below build/lab/check/NAME-PROFILE-TRY.
 #
-# Each step of a try that is done leaves a file and is not done again; remove
+# Each step (soak, replay, min, export) of a try that is done leaves a file and is not done again; remove
 # the folder of a try to have it anew.  Several of these scripts may run at
 # once: a try that another one is at is left to it.
 #
 # Environment: TRIES (3), LIMIT (20m), OFF_LIMIT and STOCK_LIMIT (minutes of
 # guest time: 60, 30), JOBS (2) guests side by side, RUNS of replay (10),
 # MIN_BUDGET (10m), EXPORT_SECONDS (60) of the exported program, CPUS of a
-# guest (4), PROFILES ("own mixed": the fault's own, and mixed), KERNEL
-# (build/lab/bzImage-6.1).
+# guest (4), PROFILES ("own mixed": the fault's own, and mixed), STEPS (all),
+# KERNEL (build/lab/bzImage-6.1).
 . "$(dirname "$0")/../lib.sh"
 
 TRIES=${TRIES:-3} LIMIT=${LIMIT:-20m} OFF_LIMIT=${OFF_LIMIT:-60}
 STOCK_LIMIT=${STOCK_LIMIT:-30} JOBS=${JOBS:-2} RUNS=${RUNS:-10}
 MIN_BUDGET=${MIN_BUDGET:-10m} CPUS=${CPUS:-4} PROFILES=${PROFILES:-own mixed}
+STEPS=${STEPS:-soak replay min export}
 LAB=$TOP/build/lab
 PLANTED=${KERNEL:-$LAB/bzImage-6.1}
 TABLE=$LAB/lab.md
@@ -86,7 +87,7 @@ side_by_side() {
 step() {
 	local name=$1
 	shift
-	[ -e "$dir/$name.done" ] && return
+	[[ " $STEPS " = *" $name "* && ! -e $dir/$name.done ]] || return 0
 	"$@"
 	echo "exit $?" >"$dir/$name.new"
 	mv "$dir/$name.new" "$dir/$name.done"
@@ -184,6 +185,7 @@ follow() {
 	[ -n "$found" ] || return 0
 	step replay replay
 	step min minimise
+	[ -e "$dir/min.done" ] || return 0
 	[ -s "$dir/min.case" ] && small=$dir/min.case || small=$found/case.case
 	step export exported "$small"
 }
