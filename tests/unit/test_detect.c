@@ -5,6 +5,8 @@
  */
 #include "detect_world.h"
 
+#include "../../triage/scale.h"
+
 /* Red when a call asleep is not flagged, or later than 250 ms after 1 s. */
 static void test_call_asleep(void **state)
 {
@@ -121,6 +123,41 @@ static void test_scale(void **state)
 	w.task[0].state = 'D';
 	assert_true(pass(&w, 1300));
 	end(&w);
+}
+
+/* Red when a run would end while a call may yet pass its limit: half a second
+ * of ten, on a machine that is ten times slower. */
+static void test_suspecting(void **state)
+{
+	static const struct mmr_limits none;
+	struct world w;
+
+	(void)state;
+	begin_with(&w, &none, 10);
+	enter(&w, 0, MUNMAP);
+	w.task[0].state = 'R';
+	w.run_per_tick[0] = TICK;
+	assert_false(pass(&w, 200));
+	assert_false(mmr_detect_suspecting(w.d));
+	assert_false(pass(&w, 400));
+	assert_true(mmr_detect_suspecting(w.d));
+	enter(&w, 0, MUNMAP); /* the next one: it is over */
+	tick(&w);
+	assert_false(mmr_detect_suspecting(w.d));
+	end(&w);
+}
+
+/* Red when what the runner says of the machine does not count, or replaces a
+ * factor that is larger. */
+static void test_emulated(void **state)
+{
+	double before = mmr_scale_factor();
+
+	(void)state;
+	assert_true(before >= 1);
+	mmr_scale_emulated();
+	assert_true(mmr_scale_factor() >= MMR_SCALE_EMULATED);
+	assert_true(mmr_scale_factor() >= before);
 }
 
 /* Red when a wait is held against a thread while another one rightly holds
@@ -269,6 +306,8 @@ int main(void)
 		cmocka_unit_test(test_call_on_cpu),
 		cmocka_unit_test(test_mapped_below_zero),
 		cmocka_unit_test(test_scale),
+		cmocka_unit_test(test_suspecting),
+		cmocka_unit_test(test_emulated),
 		cmocka_unit_test(test_call_behind_holder),
 		cmocka_unit_test(test_fixed_limit),
 		cmocka_unit_test(test_healthy),
