@@ -79,7 +79,7 @@ ifneq (,$(filter-out clean help format check-style uninstall, \
 include $(B)/deps.mk
 endif
 $(B)/deps.mk: tests/deps.sh
-	@CC='$(CC)' tests/deps.sh build
+	@CC='$(CC)' CFLAGS='$(CFLAGS)' tests/deps.sh build
 	@mkdir -p $(@D)
 	@echo '# All that the build needs was there.' > $@
 

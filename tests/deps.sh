@@ -16,10 +16,11 @@ missing=
 
 have_cmd() { command -v "${1%% *}" >/dev/null 2>&1; }
 
+# shellcheck disable=SC2086 # CFLAGS are words
 have_header() {
 	have_cmd "$CC" &&
 		printf '#include <stdio.h>\n#include <%s>\n' "$1" |
-		$CC -E -x c - >/dev/null 2>&1
+		$CC ${CFLAGS:-} -E -x c - >/dev/null 2>&1
 }
 
 # clang and its runtime for fuzz targets, under either of its two names.
