@@ -227,7 +227,8 @@ static int64_t next_deadline(struct run *r, bool *end_sent, int64_t *killed_ns,
 	int64_t t = elapsed(r), end = r->budget_ns;
 	const struct mmr_area *area = r->target->area;
 
-	if (atomic_load(&area->state) == MMR_STATE_BOOT && t > BOOT_NS)
+	if (atomic_load(&area->state) == MMR_STATE_BOOT &&
+	    t > (int64_t)(BOOT_NS * r->target->limits.scale))
 		return -1;
 	if (mmr_engine_interrupted()) {
 		if (*interrupted_ns < 0)
