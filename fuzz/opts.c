@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define MAX_JOBS 32
 #define MAX_OPTS 40
 #define SHORT_OUT 'o'
 #define FIRST_OWN 1000
@@ -122,6 +123,18 @@ int mmr_opts_u64(const char *s, uint64_t *out)
 		return -EINVAL;
 	*out = v;
 	return 0;
+}
+
+int mmr_opts_jobs(const char *value, int *jobs)
+{
+	uint64_t n;
+
+	if (!mmr_opts_u64(value, &n) && n && n <= MAX_JOBS) {
+		*jobs = (int)n;
+		return 0;
+	}
+	mmr_opts_error("--jobs %s: wants 1 to %d", value, MAX_JOBS);
+	return -EINVAL;
 }
 
 int mmr_opts_time(const char *s, int64_t *ns)

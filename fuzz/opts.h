@@ -97,6 +97,8 @@ int mmr_opts_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * bare number is seconds.  0 or -EINVAL, silent. */
 int mmr_opts_u64(const char *s, uint64_t *out);
 int mmr_opts_time(const char *s, int64_t *ns);
+/* --jobs of min and replay: 0, or -EINVAL after mmr_opts_error(). */
+int mmr_opts_jobs(const char *value, int *jobs);
 
 /*
  * The case that path names ("-": standard input) or, when path is NULL, that

@@ -1,186 +1,154 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Minimising: what is taken away in which order, until when, and what is left
- * in the end.  Big things first (processes, threads, chunks of statements),
- * then statement by statement until nothing more goes, then numbers.
+ * Minimising: in which order, until when, and what is left in the end.
  *
- * The budget is one of wall time and always honoured: a tenth of it is kept
- * back for fresh runs of the result.  The best so far is on disk after every
- * accepted step, so a kill at any time loses at most the step in flight.
+ * The reference and its null rate first; a rare failure is made frequent;
+ * then processes, threads, epochs; statements and loops; what can be plain
+ * (placement, flags, arguments, sizes); the rest of the numbers by halves;
+ * times rounded; threads joined; rounds last.  Fresh runs of the result, and
+ * of the result without each of its statements, are what it is worth.
+ *
+ * The budget is one of wall time and always honoured; a part of it is kept
+ * back for the fresh runs.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../ops/clock.h"
-#include "finding.h"
 #include "min.h"
 
-#define MAX_CHUNK 16
-#define FINAL_RUNS 10
+#define FRESH_SHARE 8 /* an eighth of the budget is for the result */
+#define FRESH_RUNS 20
+#define FRESH_HITS 20
+#define FRESH_MOST 200
+#define PRIOR_PARTS 0.3
+#define PRIOR_STMTS 0.12
+#define PRIOR_PLAIN 0.1
+#define PRIOR_TRY 0.5
+#define HALVINGS 40
+#define MISSED 0.05 /* chance that "0 of n" is wrong */
 
-void mmr_min_log(struct mmr_min *m, const char *what, uint64_t runs,
-		 uint64_t hits, const char *decision)
+static double seconds(int64_t ns)
 {
-	int stmts = mmr_case_count(m->best);
-
-	if (m->opts->progress)
-		m->opts->progress(m->opts->arg, stmts, m->res->runs, what);
-	if (!m->opts->log)
-		return;
-	fprintf(m->opts->log, "%4d %6.1fs  %s: %llu/%llu hits, %s (%d left)\n",
-		m->step, (double)(mmr_clock_monotonic() - m->start_ns) / 1e9,
-		what, (unsigned long long)hits, (unsigned long long)runs,
-		decision, stmts);
-	fflush(m->opts->log);
+	return (double)ns / 1e9;
 }
 
-int mmr_min_save(const struct mmr_min *m)
+/* The next pass is over m->best.  fill: its elements. */
+static int new_set(struct mmr_min *m, int (*fill)(struct mmr_min_set *))
 {
-	char *text;
+	struct mmr_case *base =
+		m->resume_base ? m->resume_base : mmr_case_clone(m->best);
 	int rc;
 
-	if (!m->opts->best_path)
-		return 0;
-	text = mmr_case_print(m->best);
-	if (!text)
-		return -ENOMEM;
-	rc = mmr_write_file(m->opts->best_path, text, strlen(text));
-	free(text);
+	m->resume_base = NULL;
+	mmr_min_set_free(&m->set);
+	rc = base ? mmr_min_set_init(&m->set, base) : -ENOMEM;
+	return rc ? rc : fill(&m->set);
+}
+
+static int reduce(struct mmr_min *m, int (*fill)(struct mmr_min_set *),
+		  struct mmr_search_reduce *o)
+{
+	uint8_t *out;
+	int rc = new_set(m, fill);
+
+	if (rc)
+		return rc;
+	o->n = m->set.n;
+	if (m->resume_n == o->n) {
+		o->out = m->resume_out;
+		o->pi = m->resume_pi;
+	}
+	out = malloc((size_t)o->n + 1);
+	rc = out ? mmr_search_reduce(&m->search, o, out) : -ENOMEM;
+	free(out);
+	free(m->resume_out);
+	free(m->resume_pi);
+	m->resume_out = NULL;
+	m->resume_pi = NULL;
+	m->resume_n = 0;
 	return rc;
 }
 
-/* Hash of a candidate's text, never 0 (FNV-1a). */
-static uint64_t hash_text(const char *s)
+/* Halves what is above its least until nothing is taken any more. */
+static int halve(struct mmr_min *m)
 {
-	uint64_t h = 0xcbf29ce484222325ULL;
+	struct mmr_search_reduce o = {.care = MMR_SEARCH_CAREFUL,
+				      .prior = PRIOR_TRY};
+	int i, before, rc = 0;
 
-	for (; *s; s++)
-		h = (h ^ (uint8_t)*s) * 0x100000001b3ULL;
-	return h ? h : 1;
+	for (i = 0; i < HALVINGS && !rc; i++) {
+		before = m->accepted;
+		rc = reduce(m, mmr_min_list_halves, &o);
+		if (m->accepted == before)
+			break;
+	}
+	return rc;
+}
+
+static int list_one_round(struct mmr_min_set *set)
+{
+	struct mmr_min_edit e = {
+		.kind = MMR_MIN_ROUNDS, .stmt = -1, .value = 1};
+
+	return set->base->rounds > 1 ? mmr_min_set_add(set, &e) : 0;
 }
 
 /*
- * Candidates that were run to the end and did not fail are not run again: a
- * pass repeats only for what was tried on a bigger best.  Open addressing; a
- * full table forgets.
+ * Rounds do not change how often a round fails, only how long one waits.  As
+ * many as the candidates ran with are enough; one, when it fails at once.
  */
-static uint64_t *seen_slot(struct mmr_min *m, uint64_t h)
+static int reduce_rounds(struct mmr_min *m)
 {
-	unsigned int i, at = (unsigned int)(h % MMR_MIN_SEEN);
+	struct mmr_search_reduce o = {.care = MMR_SEARCH_CAREFUL,
+				      .prior = PRIOR_TRY};
 
-	for (i = 0; i < 64; i++, at = (at + 1) % MMR_MIN_SEEN)
-		if (!m->seen[at] || m->seen[at] == h)
-			return &m->seen[at];
-	return &m->seen[h % MMR_MIN_SEEN];
+	if (m->rounds) {
+		m->best->rounds = (int64_t)m->rounds;
+		m->first->rounds = (int64_t)m->rounds;
+		m->rounds = 0;
+	}
+	return reduce(m, list_one_round, &o);
 }
 
-int mmr_min_reject(struct mmr_min *m, const struct mmr_case *c)
+static int run_phase(struct mmr_min *m)
 {
-	char *text = mmr_case_print(c);
-	uint64_t h;
+	struct mmr_search_reduce parts = {.prior = PRIOR_PARTS};
+	struct mmr_search_reduce stmts = {.prior = PRIOR_STMTS, .twice = true};
+	struct mmr_search_reduce plain = {.care = MMR_SEARCH_CAREFUL,
+					  .prior = PRIOR_PLAIN};
+	int before = m->accepted, rc = 0;
 
-	if (!text)
-		return -ENOMEM;
-	h = hash_text(text);
-	*seen_slot(m, h) = h;
-	free(text);
-	return 0;
-}
-
-int mmr_min_try(struct mmr_min *m, struct mmr_case *cand,
-		enum mmr_min_care care, const char *what)
-{
-	struct mmr_diag diag = {0};
-	uint64_t runs = 0, hits = 0, h, *slot;
-	char *text;
-	int rc;
-
-	cand->seen_hits = cand->seen_runs = 0;
-	text = mmr_case_check(cand, &diag) ? NULL : mmr_case_print(cand);
-	if (!text) {
-		mmr_case_free(cand);
-		return 0; /* no longer a case */
+	switch (m->phase) {
+	case MMR_MIN_PARTS:
+		return reduce(m, mmr_min_list_parts, &parts);
+	case MMR_MIN_STMTS:
+		return reduce(m, mmr_min_list_stmts, &stmts);
+	case MMR_MIN_PLAIN:
+		rc = reduce(m, mmr_min_list_plain, &plain);
+		break;
+	case MMR_MIN_HALVES:
+		rc = halve(m);
+		break;
+	case MMR_MIN_ROUNDING:
+		rc = reduce(m, mmr_min_list_rounding, &plain);
+		break;
+	case MMR_MIN_MERGES:
+		plain.prior = PRIOR_TRY;
+		rc = reduce(m, mmr_min_list_merges, &plain);
+		break;
+	case MMR_MIN_AGAIN:
+		stmts.prior = PRIOR_TRY;
+		stmts.twice = false;
+		return m->changed ? reduce(m, mmr_min_list_stmts, &stmts) : 0;
+	case MMR_MIN_LAST:
+		return reduce_rounds(m);
+	case MMR_MIN_DONE:
+		break;
 	}
-	h = hash_text(text);
-	free(text);
-	slot = seen_slot(m, h);
-	if (*slot == h) {
-		mmr_case_free(cand);
-		return 0;
-	}
-	m->step++;
-	rc = mmr_min_test(m, cand, care, &runs, &hits);
-	if (rc < 0) {
-		mmr_min_log(m, what, runs, hits,
-			    rc == -ETIME ? "budget over" : "stopped");
-		mmr_case_free(cand);
-		return rc;
-	}
-	if (!rc) {
-		*slot = h;
-		mmr_case_free(cand);
-		mmr_min_log(m, what, runs, hits, "needed");
-		return 0;
-	}
-	rc = mmr_min_advance(m, cand);
-	if (rc)
-		return rc;
-	m->accepted++;
-	mmr_min_log(m, what, runs, hits, "accepted");
-	rc = mmr_min_save(m);
-	return rc ? rc : 1;
-}
-
-/* Threads and processes once, statements until nothing more goes. */
-static int reduce_structure(struct mmr_min *m)
-{
-	int chunk, rc;
-
-	do {
-		m->accepted = 0;
-		rc = mmr_min_pass_procs(m);
-		if (!rc)
-			rc = mmr_min_pass_threads(m);
-		for (chunk = MAX_CHUNK; chunk >= 1 && !rc; chunk /= 2)
-			rc = mmr_min_pass_stmts(m, chunk);
-		if (!rc)
-			rc = mmr_min_pass_unwrap(m);
-	} while (!rc && m->accepted);
+	m->changed += m->accepted - before;
 	return rc;
-}
-
-static int reduce_numbers(struct mmr_min *m)
-{
-	int rc;
-
-	m->accepted = 0;
-	rc = mmr_min_pass_numbers(m);
-	if (!rc)
-		rc = mmr_min_pass_args(m);
-	if (!rc)
-		rc = mmr_min_pass_rounds(m);
-	return rc;
-}
-
-/* Everything, until nothing more goes and the rate has stayed. */
-static int reduce(struct mmr_min *m)
-{
-	int rc;
-
-	do {
-		rc = reduce_structure(m);
-		if (!rc)
-			rc = mmr_min_check_rate(m);
-	} while (!rc);
-	if (rc < 0)
-		return rc;
-	do {
-		rc = reduce_numbers(m);
-		if (!rc)
-			rc = mmr_min_check_rate(m);
-	} while (!rc);
-	return rc < 0 ? rc : 0;
 }
 
 /* A need that only an op had which is gone now. */
@@ -203,121 +171,304 @@ static void drop_needs(struct mmr_case *c)
 	c->nneeds = kept;
 }
 
-/*
- * The null question: does it fail with nothing in it?  Then what fails is
- * the machine or mmrace, and removing statements would show just that.
- */
-static int fails_empty(struct mmr_min *m, const struct mmr_case *c)
+/* Fresh runs of the result, as its own text says. */
+static int verify(struct mmr_min *m, double until)
 {
-	struct mmr_case *empty = mmr_case_clone(c);
-	const struct mmr_op *op = mmr_op_by_name("delay");
-	struct mmr_diag diag = {0};
-	uint64_t runs, hits;
-	struct mmr_thread *t;
-	int i, rc = 0;
+	struct mmr_min_result *res = m->res;
+	struct mmr_search_tally t;
+	uint64_t runs = FRESH_RUNS;
+	int rc;
 
-	if (!empty)
-		return -ENOMEM;
-	for (i = empty->nprocs - 1; i >= 0 && empty->nprocs > 1; i--)
-		if (empty->procs[i]->is_template ||
-		    !empty->procs[i]->nthreads || i > 0)
-			(void)!mmr_case_remove_proc(empty, i);
-	while (empty->procs[0]->nthreads > 1)
-		if (mmr_case_remove_thread(empty, empty->procs[0], 1))
-			break;
-	empty->procs[0]->is_template = false;
-	empty->procs[0]->copies = 1;
-	t = empty->procs[0]->nthreads ? empty->procs[0]->threads[0] : NULL;
-	if (!t || !op)
-		goto out;
-	t->is_template = false;
-	t->body.n = 0;
-	t->body.stmts = NULL;
-	if (!mmr_case_add_op(empty, &t->body, op, NULL)) {
+	m->own_rounds = true;
+	if (m->search.p > 0 && m->search.p < 0.8)
+		runs = (uint64_t)(FRESH_HITS / m->search.p);
+	runs = runs < FRESH_RUNS ? FRESH_RUNS : runs;
+	runs = runs > FRESH_MOST ? FRESH_MOST : runs;
+	rc = mmr_search_fresh(&m->search, 0, runs, until, &t);
+	res->final_runs = t.runs;
+	res->final_hits = t.hits;
+	res->final_voids = t.voids;
+	res->final_s = t.cost;
+	return rc == -ETIME ? 0 : rc;
+}
+
+/* Without each of its statements: it should not fail any more. */
+static int prove(struct mmr_min *m, double until)
+{
+	struct mmr_min_result *res = m->res;
+	double p = res->final_runs
+			   ? (double)res->final_hits / (double)res->final_runs
+			   : m->search.p;
+	struct mmr_search_tally *t;
+	uint64_t runs;
+	uint8_t *gone;
+	int i, rc;
+
+	rc = new_set(m, mmr_min_list_stmts);
+	if (rc || !res->final_hits)
+		return rc;
+	runs = mmr_stat_runs(p, MISSED);
+	t = calloc((size_t)m->set.n + 1, sizeof(*t));
+	gone = calloc((size_t)m->set.n + 1, 1);
+	res->without = calloc((size_t)m->set.n + 1, sizeof(*res->without));
+	if (t && gone && res->without)
+		rc = mmr_search_without(&m->search, m->set.n, runs, until, t);
+	else
 		rc = -ENOMEM;
-		goto out;
+	for (i = 0; rc != -ENOMEM && i < m->set.n; i++) {
+		struct mmr_min_without *w = &res->without[res->nwithout];
+
+		gone[i] = 1;
+		mmr_min_set_describe(&m->set, gone, w->stmt, sizeof(w->stmt));
+		gone[i] = 0;
+		w->runs = t[i].runs;
+		w->hits = t[i].hits;
+		/* Without the only one it is the empty case. */
+		if (m->set.n == 1) {
+			w->runs = m->search.null.runs;
+			w->hits = m->search.null.hits;
+		}
+		res->nwithout++;
 	}
-	t->body.stmts[0]->args[0].set = true;
-	t->body.stmts[0]->args[0].lo = t->body.stmts[0]->args[0].hi = 1000;
-	if (!mmr_case_check(empty, &diag)) {
-		rc = mmr_min_test(m, empty, MMR_MIN_PLAIN, &runs, &hits);
-		if (rc >= 0)
-			mmr_min_log(m, "the empty case", runs, hits,
-				    rc ? "fails too" : "does not fail");
-	}
-out:
-	mmr_case_free(empty);
+	free(t);
+	free(gone);
+	return rc == -ETIME ? 0 : rc;
+}
+
+/* The last part of the budget: what is the result worth? */
+static int finish(struct mmr_min *m)
+{
+	double now = m->search.ops->now(m), end = seconds(m->end_ns);
+	double slow = seconds(m->slowest_ns);
+	int rc;
+
+	m->deadline_ns = m->end_ns;
+	drop_needs(m->best);
+	/* The last ones must be able to end: a hit takes that long. */
+	rc = verify(m, now + (end - now) * 0.6 - slow);
+	if (!rc)
+		rc = prove(m, end - slow);
+	m->best->seen_hits = (int64_t)m->res->final_hits;
+	m->best->seen_runs = (int64_t)m->res->final_runs;
 	return rc;
 }
 
-/* Fresh runs of the result, with its own rounds: what `seen` will say. */
-static int verify(struct mmr_min *m)
+static void refuse(struct mmr_min *m)
 {
-	int64_t end = m->start_ns + m->opts->budget_ns;
+	const struct mmr_search_tally *ref = &m->search.ref;
 	struct mmr_min_result *res = m->res;
-	int i, rc;
 
-	for (i = 0; i < FINAL_RUNS; i++) {
-		/* The last one must be able to end: a hit takes that long. */
-		if (i > 0 && end - mmr_clock_monotonic() < m->ref_wall_ns)
-			break;
-		rc = mmr_min_full_run(m, m->best, end);
-		if (rc == -EAGAIN)
-			continue;
-		if (rc < 0)
-			return rc == -ETIME ? 0 : rc;
-		res->final_runs++;
-		res->final_hits += (uint64_t)rc;
-	}
-	m->step++;
-	mmr_min_log(m, "fresh runs of the result", res->final_runs,
-		    res->final_hits, "done");
-	return 0;
+	res->verdict = m->last;
+	if (m->last == MMR_SKIPPED || m->last == MMR_TOOL_FAILED)
+		snprintf(res->text, sizeof(res->text), "%s", m->last_text);
+	else if (ref->voids && !ref->runs)
+		snprintf(res->text, sizeof(res->text),
+			 "every one of %llu runs was void, so there is nothing "
+			 "to go by: %.200s",
+			 (unsigned long long)ref->voids, m->last_text);
+	else
+		snprintf(res->text, sizeof(res->text),
+			 "it did not reproduce in %llu runs (%.1f s): there is "
+			 "nothing to minimise; if it fails rarely, give more "
+			 "time with --budget, or a seen line",
+			 (unsigned long long)res->runs,
+			 seconds(mmr_clock_monotonic() - m->start_ns));
 }
 
-static int minimise(struct mmr_min *m, const struct mmr_case *c)
+static void refuse_null(struct mmr_min *m)
+{
+	const struct mmr_search_tally *n = &m->search.null;
+
+	m->res->reproduced = 0;
+	snprintf(m->res->text, sizeof(m->res->text),
+		 "a case with nothing in it fails likewise, %llu of %llu runs "
+		 "(null rate f), where the case itself fails with p = %.2g: "
+		 "with p < 5 f what is left would be chance, so nothing is "
+		 "minimised; give a longer --limit (%.120s)",
+		 (unsigned long long)n->hits, (unsigned long long)n->runs,
+		 m->search.p, m->res->signature);
+}
+
+/* From the reference to what the search needs.  1: go on, 0: refused. */
+static int begin(struct mmr_min *m)
 {
 	struct mmr_min_result *res = m->res;
+	struct mmr_search *s = &m->search;
 	int rc;
 
-	rc = mmr_min_reference(m, c);
-	if (rc || !res->reproduced)
+	if (m->opts->want_signature) {
+		snprintf(m->sigs[0], sizeof(m->sigs[0]), "%s",
+			 m->opts->want_signature);
+		m->nsigs = 1;
+		s->want = 0;
+	}
+	rc = mmr_min_reference(m);
+	if (rc)
 		return rc;
-	mmr_min_log(m, "the case as given", res->ref_runs, res->ref_hits,
-		    m->signature);
-	rc = fails_empty(m, c);
-	if (rc > 0) {
-		res->reproduced = 0;
-		snprintf(res->text, sizeof(res->text),
-			 "a case with nothing in it fails likewise (%.150s): "
-			 "the fault is not in this case, so there is nothing "
-			 "to minimise",
-			 m->signature);
+	if (!s->ref.hits) {
+		refuse(m);
 		return 0;
 	}
+	res->reproduced = 1;
+	s->want = s->wanted;
+	snprintf(res->signature, sizeof(res->signature), "%s",
+		 m->sigs[s->wanted]);
+	snprintf(res->text, sizeof(res->text), "%s", m->texts[s->wanted]);
+	res->verdict = m->verdicts[s->wanted];
+	mmr_min_say(m,
+		    "%s: p = %.3g a run of %llu rounds, %.2g s a hit, "
+		    "%.2g s a miss",
+		    res->signature, s->p,
+		    (unsigned long long)(m->rounds
+						 ? m->rounds
+						 : (uint64_t)m->first->rounds),
+		    seconds(m->hit_ns), seconds(m->miss_ns));
+	rc = mmr_search_null(s, seconds(m->opts->budget_ns) / 12);
+	if (rc)
+		return rc;
+	if (s->refused) {
+		refuse_null(m);
+		return 0;
+	}
+	rc = mmr_min_save(m);
 	if (!rc)
-		rc = mmr_min_save(m);
+		rc = mmr_min_amplify(m);
+	return rc ? rc : 1;
+}
+
+static int go_on(struct mmr_min *m)
+{
+	struct mmr_min_result *res = m->res;
+	int w = m->search.wanted;
+
+	if (w < 0 || w >= m->nsigs || !(m->search.p > 0))
+		return -EINVAL;
+	res->reproduced = 1;
+	res->continued = true;
+	m->search.want = w;
+	snprintf(res->signature, sizeof(res->signature), "%s", m->sigs[w]);
+	snprintf(res->text, sizeof(res->text), "%s", m->texts[w]);
+	res->verdict = m->verdicts[w];
+	mmr_min_say(m, "goes on from %s.state: %d statements, p = %.3g",
+		    m->opts->best_path, mmr_case_count(m->best), m->search.p);
+	return 1;
+}
+
+static bool over(int rc)
+{
+	return rc == -ETIME || rc == -EINTR;
+}
+
+static int minimise(struct mmr_min *m)
+{
+	int rc = mmr_min_load(m), err;
+
 	if (!rc)
-		rc = reduce(m);
+		rc = begin(m);
+	else if (rc > 0)
+		rc = go_on(m);
+	if (!rc || (rc < 0 && (!over(rc) || !m->res->reproduced)))
+		return rc;
+	rc = rc < 0 ? rc : 0;
+	while (!rc && m->phase < MMR_MIN_DONE) {
+		rc = run_phase(m);
+		if (!rc)
+			m->phase++;
+		if (!rc)
+			rc = mmr_min_save(m);
+	}
 	/* Out of time, or interrupted: what there is, is the result. */
-	if (rc && rc != -ETIME && rc != -EINTR)
+	if (rc && !over(rc))
 		return rc;
-	drop_needs(m->best);
-	m->best->seen_hits = m->best->seen_runs = 0;
+	m->res->complete = !rc;
+	if (rc && m->rounds) /* what it was reduced with */
+		m->best->rounds = (int64_t)m->rounds;
 	if (rc != -EINTR)
-		rc = verify(m);
-	if (rc && rc != -EINTR)
+		rc = finish(m);
+	if (rc && !over(rc))
 		return rc;
-	m->best->seen_hits = (int64_t)res->final_hits;
-	m->best->seen_runs = (int64_t)res->final_runs;
-	return mmr_min_save(m);
+	err = mmr_min_save_result(m);
+	return err;
+}
+
+/* Why a search that met an error ends. */
+static int explain(struct mmr_min *m, int rc)
+{
+	struct mmr_min_result *res = m->res;
+
+	switch (rc) {
+	case -EBUSY:
+		res->verdict = m->last;
+		snprintf(res->text, sizeof(res->text),
+			 "a run leaves %d tasks behind that cannot be killed: "
+			 "such a case is not run again and again on this "
+			 "machine; give --guest KERNEL",
+			 m->quarantined);
+		return 0;
+	case -ENOTSUP:
+		refuse(m);
+		return 0;
+	case -ECANCELED:
+		refuse_null(m);
+		return 0;
+	case -EIO:
+		snprintf(res->text, sizeof(res->text), "%s", m->last_text);
+		return rc;
+	case -ETIME:
+	case -EINTR:
+		snprintf(res->text, sizeof(res->text),
+			 rc == -EINTR ? "interrupted" : "the budget is over");
+		return 0;
+	default:
+		return rc;
+	}
+}
+
+static void fill_result(struct mmr_min *m)
+{
+	const struct mmr_search *s = &m->search;
+	struct mmr_min_result *res = m->res;
+
+	res->hits = s->all.hits;
+	res->ref_runs = s->ref.runs;
+	res->ref_hits = s->ref.hits;
+	res->ref_others = s->ref.others;
+	res->voids = s->all.voids;
+	res->null_runs = s->null.runs;
+	res->null_hits = s->null.hits;
+}
+
+static void close_all(struct mmr_min *m)
+{
+	mmr_min_set_free(&m->set);
+	mmr_search_free(&m->search);
+	mmr_case_free(m->given);
+	mmr_case_free(m->first);
+	mmr_case_free(m->resume_base);
+	free(m->resume_out);
+	free(m->resume_pi);
+	if (m->log_file)
+		fclose(m->log_file);
+	free(m);
+}
+
+static FILE *open_log(const char *best_path)
+{
+	char *path = NULL;
+	FILE *f;
+
+	if (!best_path || asprintf(&path, "%s.log", best_path) < 0)
+		return NULL;
+	f = fopen(path, "ae");
+	free(path);
+	return f;
 }
 
 int mmr_minimise(const struct mmr_case *c, const struct mmr_min_opts *opts,
 		 struct mmr_min_result *res)
 {
 	struct mmr_min *m = calloc(1, sizeof(*m));
-	int rc = -ENOMEM;
+	int rc = -ENOMEM, workers = -1;
 
 	memset(res, 0, sizeof(*res));
 	res->stmts_before = res->stmts_after = mmr_case_count(c);
@@ -325,25 +476,43 @@ int mmr_minimise(const struct mmr_case *c, const struct mmr_min_opts *opts,
 		return rc;
 	m->opts = opts;
 	m->res = res;
+	res->steps = json_array();
 	m->start_ns = mmr_clock_monotonic();
-	m->deadline_ns = m->start_ns + opts->budget_ns / 10 * 9;
+	m->end_ns = m->start_ns + opts->budget_ns;
+	m->deadline_ns = m->end_ns - opts->budget_ns / FRESH_SHARE;
 	m->next_round = opts->run.first_round;
+	m->guilty = -1;
+	m->log_file = open_log(opts->best_path);
+	m->given = mmr_case_clone(c);
+	m->first = mmr_case_clone(c);
 	m->best = mmr_case_clone(c);
-	if (m->best)
-		rc = minimise(m, c);
-	if (rc == -EINTR || rc == -ETIME) {
-		snprintf(res->text, sizeof(res->text),
-			 rc == -EINTR ? "interrupted" : "the budget is over");
-		rc = 0;
-	}
-	mmr_min_forget(m);
-	free(m->past);
+	if (m->given && m->first && m->best && res->steps)
+		rc = mmr_search_init(&m->search, &mmr_min_ops, m,
+				     opts->jobs > 1 ? opts->jobs : 1);
+	if (!rc)
+		rc = workers = mmr_min_workers_start(m);
+	if (!rc)
+		rc = minimise(m);
+	mmr_flight_drop(&m->search);
+	if (!workers)
+		mmr_min_workers_stop(m);
+	if (rc)
+		rc = explain(m, rc);
+	fill_result(m);
 	if (!rc && res->reproduced && m->best) {
 		res->stmts_after = mmr_case_count(m->best);
 		res->best = m->best;
 	} else {
 		mmr_case_free(m->best);
 	}
-	free(m);
+	close_all(m);
 	return rc;
+}
+
+void mmr_min_result_free(struct mmr_min_result *res)
+{
+	mmr_case_free(res->best);
+	free(res->without);
+	json_decref(res->steps);
+	memset(res, 0, sizeof(*res));
 }

@@ -42,37 +42,59 @@ uint64_t mmr_replay_rounds(const struct mmr_run_result *r, uint64_t first);
 
 struct mmr_min_opts {
 	struct mmr_run_opts run;
-	int64_t budget_ns;     /* wall clock, always honoured */
-	const char *best_path; /* best so far, rewritten after each accept */
-	FILE *log;	       /* a line a step, NULL none */
+	int jobs;		    /* runs at the same time, 0: 1 */
+	int64_t budget_ns;	    /* wall clock, always honoured */
+	const char *want_signature; /* NULL: the most frequent failure */
+	/* The best so far, rewritten after each accept; beside it .state, from
+	 * which a later run with the same path goes on, and .log.  NULL none.
+	 */
+	const char *best_path;
+	FILE *log; /* a line a step, NULL none */
+	/* After each run (what NULL) and each step. */
 	void (*progress)(void *arg, int stmts, uint64_t runs, const char *what);
 	void *arg;
-	/* Runs a candidate; NULL: mmr_run().  Tests put a simulation here. */
+	/* Runs a candidate; NULL: mmr_run().  Tests put a simulation here.
+	 * From one thread only, unless jobs says more. */
 	int (*run_fn)(void *run_arg, const struct mmr_case *c,
 		      const struct mmr_run_opts *o, struct mmr_run_result *res);
 	void *run_arg;
 };
 
+/* What became of the result without one of its statements. */
+struct mmr_min_without {
+	char stmt[240]; /* "`write m0` of main/A" */
+	uint64_t runs, hits;
+};
+
 struct mmr_min_result {
 	struct mmr_case *best; /* NULL when nothing was done */
 	int stmts_before, stmts_after;
-	uint64_t runs, hits;		    /* of everything */
-	uint64_t ref_runs, ref_hits, voids; /* of the case as it was given */
-	uint64_t final_runs, final_hits;    /* fresh ones of the result */
-	int reproduced;		  /* 0: nothing was done, text says why */
+	uint64_t runs, hits; /* of everything */
+	/* Of the case as it was given, or as it was amplified. */
+	uint64_t ref_runs, ref_hits, ref_others, voids;
+	uint64_t null_runs, null_hits; /* of programs that should not fail */
+	uint64_t final_runs, final_hits, final_voids; /* fresh, of the result */
+	double final_s;			 /* seconds that the fresh runs took */
+	struct mmr_min_without *without; /* nwithout of them */
+	int nwithout;
+	bool complete;	/* nothing more goes; else the time was over */
+	bool continued; /* from an earlier run's state */
+	int reproduced; /* 0: nothing was done, text says why */
 	enum mmr_verdict verdict; /* of the failure; else of the last run */
 	char signature[200];
 	char text[400]; /* a sentence */
+	json_t *steps;	/* what was tried and why, an array */
 };
 
 /*
  * Makes c smaller while the same failure (signature) stays.  Blocks for at
  * most its budget, plus the end of the run in flight.  0 with *res filled
  * (also when it did not reproduce), or -errno of best_path or memory.  The
- * caller frees res->best.
+ * caller frees it with mmr_min_result_free().
  */
 int mmr_minimise(const struct mmr_case *c, const struct mmr_min_opts *opts,
 		 struct mmr_min_result *res)
 	__attribute__((warn_unused_result));
+void mmr_min_result_free(struct mmr_min_result *res);
 
 #endif
