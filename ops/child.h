@@ -209,12 +209,19 @@ int64_t mmr_child_put_file(const char *path, const char *text);
 /* v in decimal, into buf (24 bytes); returns where it begins there. */
 const char *mmr_child_decimal(char *buf, int64_t v);
 
-/* child_touch.c.  Touches a part of a mapping every `step` bytes (index of
- * the argument; 0 bytes counts as 1).  order: index of the ENUM argument,
- * value 0 ascending, 1 pages in a drawn order.  Pages touched; -EFAULT after
- * a SIGSEGV, -EIO after a SIGBUS. */
-int64_t mmr_child_touch(struct mmr_child *c, const struct mmr_insn *in, int map,
-			int off, int len, int step, int order, bool is_write);
+/* Which arguments of a touch are what, by index: order is an ENUM, 0
+ * ascending, 1 pages in a drawn order; width the bytes of an access; below a
+ * SIZE: that much below the mapping instead, 0 not. */
+struct mmr_touch_args {
+	int map, off, len, step, order, width, below;
+	bool is_write;
+};
+
+/* child_touch.c.  Touches a part of a mapping every `step` bytes (0 bytes
+ * counts as 1).  Pages touched; -EFAULT after a SIGSEGV, -EIO after a
+ * SIGBUS. */
+int64_t mmr_child_touch(struct mmr_child *c, const struct mmr_insn *in,
+			const struct mmr_touch_args *a);
 
 /* child_thread.c.  body: program thread or MMR_THREAD_IDLE. */
 int64_t mmr_child_thread_spawn(struct mmr_child *c, const struct mmr_insn *in,

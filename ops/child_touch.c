@@ -25,10 +25,31 @@
 /* n accesses from p on, every step bytes; how many are left (0: all done). */
 uint64_t mmr_touch_write(uint64_t p, uint64_t n, uint64_t step);
 uint64_t mmr_touch_read(uint64_t p, uint64_t n, uint64_t step);
+/* The same in words of 2, 4 and 8 bytes, at any address. */
+uint64_t mmr_touch_write2(uint64_t p, uint64_t n, uint64_t step);
+uint64_t mmr_touch_write4(uint64_t p, uint64_t n, uint64_t step);
+uint64_t mmr_touch_write8(uint64_t p, uint64_t n, uint64_t step);
+uint64_t mmr_touch_read2(uint64_t p, uint64_t n, uint64_t step);
+uint64_t mmr_touch_read4(uint64_t p, uint64_t n, uint64_t step);
+uint64_t mmr_touch_read8(uint64_t p, uint64_t n, uint64_t step);
 extern const char mmr_touch_begin[], mmr_touch_exit[];
 void mmr_touch_restorer(void);
 
 #if defined(__x86_64__)
+/* A loop of one access. */
+#define WIDE(name, access)                                                     \
+	"	.balign 16\n"                                                        \
+	"	.globl " name "\n"                                             \
+	"	.type " name ", @function\n" name ":\n"                        \
+	"	.cfi_startproc\n"                                                    \
+	"1:	" access "\n"                                                  \
+	"	addq	%rdx, %rdi\n"                                                   \
+	"	decq	%rsi\n"                                                         \
+	"	jnz	1b\n"                                                            \
+	"	movq	%rsi, %rax\n"                                                   \
+	"	ret\n"                                                               \
+	"	.cfi_endproc\n"                                                      \
+	"	.size " name ", . - " name "\n"
 __asm__(".section .text.hot.mmr, \"ax\"\n"
 	".balign 64\n"
 	".globl mmr_touch_begin, mmr_touch_exit\n"
@@ -46,29 +67,67 @@ __asm__(".section .text.hot.mmr, \"ax\"\n"
 	"	xorl	%eax, %eax\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
-	"	.size mmr_touch_write, . - mmr_touch_write\n"
-	"	.balign 16\n"
-	"mmr_touch_read:\n"
-	"	.cfi_startproc\n"
-	"1:	movzbl	(%rdi), %eax\n"
-	"	addq	%rdx, %rdi\n"
-	"	decq	%rsi\n"
-	"	jnz	1b\n"
-	"mmr_touch_exit:\n"
-	"	movq	%rsi, %rax\n"
-	"	ret\n"
-	"	.cfi_endproc\n"
-	"	.size mmr_touch_read, . - mmr_touch_read\n"
-	".text\n"
-	"	.balign 16\n"
-	"	nop\n" /* unwinders look one byte before a signal frame */
-	"mmr_touch_restorer:\n"
-	"	movl	$15, %eax\n"
-	"	syscall\n"
-	"	.size mmr_touch_restorer, . - mmr_touch_restorer\n");
+	"	.size mmr_touch_write, . - mmr_touch_write\n" WIDE(
+		"mmr_touch_write2",
+		"movw	%si, (%rdi)") WIDE("mmr_touch_write4",
+					   "movl	%esi, (%rdi)")
+		WIDE("mmr_touch_write8",
+		     "movq	%rsi, (%rdi)") WIDE("mmr_touch_read2",
+						    "movzwl	(%rdi), %eax")
+			WIDE("mmr_touch_read4", "movl	(%rdi), %eax") WIDE(
+				"mmr_touch_read8",
+				"movq	(%rdi), %rax") "	.balign 16\n"
+						       "mmr_touch_read:\n"
+						       "	.cfi_"
+						       "startproc\n"
+						       "1:	movzbl	"
+						       "(%rdi), %eax\n"
+						       "	addq	%rdx, "
+						       "%rdi\n"
+						       "	decq	%rsi\n"
+						       "	jnz	1b\n"
+						       "mmr_touch_exit:\n"
+						       "	movq	%rsi, "
+						       "%rax\n"
+						       "	ret\n"
+						       "	.cfi_endproc\n"
+						       "	.size "
+						       "mmr_touch_read, . - "
+						       "mmr_touch_read\n"
+						       ".text\n"
+						       "	.balign 16\n"
+						       "	nop\n" /* unwinders
+									  look
+									  one
+									  byte
+									  before
+									  a
+									  signal
+									  frame
+									*/
+						       "mmr_touch_restorer:\n"
+						       "	movl	$15, "
+						       "%eax\n"
+						       "	syscall\n"
+						       "	.size "
+						       "mmr_touch_restorer, . "
+						       "- "
+						       "mmr_touch_restorer\n");
 #define RESTORER mmr_sys_ptr((const void *)(uintptr_t)mmr_touch_restorer)
 #define FRAME_PC(uc) ((uc)->uc_mcontext.rip)
 #else
+#define WIDE(name, access)                                                     \
+	"	.globl " name "\n"                                             \
+	"	.type " name ", %function\n" name ":\n"                        \
+	"	.cfi_startproc\n"                                                    \
+	"1:	" access "\n"                                                  \
+	"	add	x0, x0, x2\n"                                                    \
+	"	subs	x1, x1, #1\n"                                                   \
+	"	b.ne	1b\n"                                                           \
+	"	mov	x0, x1\n"                                                        \
+	"	ret\n"                                                               \
+	"	.cfi_endproc\n"                                                      \
+	"	.size " name ", . - " name "\n"
 __asm__(".section .text.hot.mmr, \"ax\"\n"
 	".balign 64\n"
 	".globl mmr_touch_begin, mmr_touch_exit\n"
@@ -85,19 +144,28 @@ __asm__(".section .text.hot.mmr, \"ax\"\n"
 	"	mov	x0, #0\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
-	"	.size mmr_touch_write, . - mmr_touch_write\n"
-	"mmr_touch_read:\n"
-	"	.cfi_startproc\n"
-	"1:	ldrb	w3, [x0]\n"
-	"	add	x0, x0, x2\n"
-	"	subs	x1, x1, #1\n"
-	"	b.ne	1b\n"
-	"mmr_touch_exit:\n"
-	"	mov	x0, x1\n"
-	"	ret\n"
-	"	.cfi_endproc\n"
-	"	.size mmr_touch_read, . - mmr_touch_read\n"
-	".text\n");
+	"	.size mmr_touch_write, . - mmr_touch_write\n" WIDE(
+		"mmr_touch_write2",
+		"strh	w1, [x0]") WIDE("mmr_touch_write4",
+					"str	w1, [x0]")
+		WIDE("mmr_touch_write8",
+		     "str	x1, [x0]") WIDE("mmr_touch_read2",
+						"ldrh	w3, [x0]")
+			WIDE("mmr_touch_read4", "ldr	w3, [x0]") WIDE(
+				"mmr_touch_read8",
+				"ldr	x3, [x0]") "mmr_touch_read:\n"
+						   "	.cfi_startproc\n"
+						   "1:	ldrb	w3, [x0]\n"
+						   "	add	x0, x0, x2\n"
+						   "	subs	x1, x1, #1\n"
+						   "	b.ne	1b\n"
+						   "mmr_touch_exit:\n"
+						   "	mov	x0, x1\n"
+						   "	ret\n"
+						   "	.cfi_endproc\n"
+						   "	.size mmr_touch_read, "
+						   ". - mmr_touch_read\n"
+						   ".text\n");
 #define RESTORER 0 /* the kernel's own, in the vdso */
 #define FRAME_PC(uc) ((uc)->uc_mcontext.pc)
 #endif
@@ -183,8 +251,22 @@ struct touch {
 	struct mmr_child *c;
 	uint64_t page, step;
 	uint64_t pages; /* touched so far */
+	uint32_t width;
 	bool is_write;
 };
+
+/* By comparison, as an indirect jump after a fault is mispredicted. */
+static uint64_t touch_words(const struct touch *t, uint64_t p, uint64_t n)
+{
+	if (t->width == 2)
+		return t->is_write ? mmr_touch_write2(p, n, t->step)
+				   : mmr_touch_read2(p, n, t->step);
+	if (t->width == 4)
+		return t->is_write ? mmr_touch_write4(p, n, t->step)
+				   : mmr_touch_read4(p, n, t->step);
+	return t->is_write ? mmr_touch_write8(p, n, t->step)
+			   : mmr_touch_read8(p, n, t->step);
+}
 
 /* Touches p..end within page borders; false when it faulted or has to end. */
 MMR_HOT static bool touch_range(struct touch *t, uint64_t p, uint64_t end)
@@ -203,8 +285,11 @@ MMR_HOT static bool touch_range(struct touch *t, uint64_t p, uint64_t end)
 		else
 			n = (stop - p + t->step - 1) / t->step;
 		atomic_store_explicit(&s->address, p, memory_order_relaxed);
-		left = t->is_write ? mmr_touch_write(p, n, t->step)
-				   : mmr_touch_read(p, n, t->step);
+		if (t->width != 1)
+			left = touch_words(t, p, n);
+		else
+			left = t->is_write ? mmr_touch_write(p, n, t->step)
+					   : mmr_touch_read(p, n, t->step);
 		if (left)
 			return false;
 		t->pages++;
@@ -247,22 +332,33 @@ static void touch_random(struct touch *t, uint64_t addr, uint64_t end,
 }
 
 MMR_HOT int64_t mmr_child_touch(struct mmr_child *c, const struct mmr_insn *in,
-				int map, int off, int len, int step, int order,
-				bool is_write)
+				const struct mmr_touch_args *a)
 {
 	struct touch t = {.c = c,
 			  .page = c->program->page_size,
-			  .step = (uint64_t)in->arg[step].lo,
-			  .is_write = is_write};
+			  .step = (uint64_t)in->arg[a->step].lo,
+			  .width = 1,
+			  .is_write = a->is_write};
 	_Atomic uint64_t *pages = &c->stats[in->stat].pages;
 	uint64_t addr, size;
 
-	if (!mmr_child_part(c, in, map, off, len, &addr, &size))
+	if (!mmr_child_part(c, in, a->map, a->off, a->len, &addr, &size))
 		return MMR_SKIPPED;
+	if (in->set >> a->width & 1)
+		t.width = (uint32_t)in->arg[a->width].lo;
+	if (in->set >> a->below & 1 && in->arg[a->below].lo) { /* what is there grew out of a fault */
+		addr = (uint64_t)mmr_child_ref(c, in->arg[a->map].lo,
+					       MMR_REF_MAPPING)
+			       .a;
+		size = (uint64_t)in->arg[a->below].lo;
+		addr -= size < addr ? size : addr;
+	}
+	/* The last word ends where the part does. */
+	size -= size < t.width ? size : t.width - 1;
 	if (!t.step)
 		t.step = 1;
 	c->fault = 0;
-	if (in->arg[order].lo)
+	if (in->arg[a->order].lo)
 		touch_random(&t, addr, addr + size,
 			     mmr_rng_key(mmr_rng_key(in->tag, c->round),
 					 c->iteration));

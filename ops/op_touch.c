@@ -12,14 +12,29 @@
 #include "child.h"
 #endif
 
-enum { TOUCH_MAP, TOUCH_OFF, TOUCH_LEN, TOUCH_STEP, TOUCH_ORDER, TOUCH_ARGS };
+enum {
+	TOUCH_MAP,
+	TOUCH_OFF,
+	TOUCH_LEN,
+	TOUCH_STEP,
+	TOUCH_ORDER,
+	TOUCH_WIDTH,
+	TOUCH_BELOW,
+	TOUCH_ARGS
+};
 
 #define LEN_MAX (64LL << 40)
+#define BELOW_MAX (256LL << 20)
 
 static const struct mmr_name order_names[] = {
 	{"seq", "0", 0},
 	{"rand", "1", 1},
 	{NULL, NULL, 0},
+};
+
+static const struct mmr_name width_names[] = {
+	{"1", "1", 1}, {"2", "2", 2},	{"4", "4", 4},
+	{"8", "8", 8}, {NULL, NULL, 0},
 };
 
 /* clang-format off */
@@ -52,30 +67,84 @@ static const struct mmr_name order_names[] = {
 		  .type = MMR_ARG_ENUM,					\
 		  .flags = MMR_ARG_OPT,					\
 		  .names = order_names },				\
+		{ .name = "width",					\
+		  .help = "bytes of an access, at any address",		\
+		  .type = MMR_ARG_ENUM,					\
+		  .flags = MMR_ARG_OPT,					\
+		  .def = 1,						\
+		  .names = width_names },				\
+		{ .name = "below",					\
+		  .help = "that much below the mapping instead (growsdown)", \
+		  .type = MMR_ARG_SIZE,					\
+		  .flags = MMR_ARG_OPT,					\
+		  .max = BELOW_MAX },					\
 	}
 /* clang-format on */
 
 #ifdef MMR_CHILD
+#define TOUCH_INDEXES(write)                                                   \
+	{                                                                      \
+		TOUCH_MAP, TOUCH_OFF, TOUCH_LEN, TOUCH_STEP, TOUCH_ORDER,      \
+			TOUCH_WIDTH, TOUCH_BELOW, (write)                      \
+	}
+
 static int64_t run_write(struct mmr_child *c, const struct mmr_insn *in)
 {
-	return mmr_child_touch(c, in, TOUCH_MAP, TOUCH_OFF, TOUCH_LEN,
-			       TOUCH_STEP, TOUCH_ORDER, true);
+	static const struct mmr_touch_args a = TOUCH_INDEXES(true);
+
+	return mmr_child_touch(c, in, &a);
 }
 
 static int64_t run_read(struct mmr_child *c, const struct mmr_insn *in)
 {
-	return mmr_child_touch(c, in, TOUCH_MAP, TOUCH_OFF, TOUCH_LEN,
-			       TOUCH_STEP, TOUCH_ORDER, false);
+	static const struct mmr_touch_args a = TOUCH_INDEXES(false);
+
+	return mmr_child_touch(c, in, &a);
 }
 #else
+static const char wide_c[] =
+	"static int touch_wide(struct map m, size_t step, size_t width, "
+	"int write, int random)\n{\n"
+	"\tlong all = m.len < width ? 0 : (long)((m.len - width) / step + 1);"
+	"\n\n"
+	"\tif (sigsetjmp(back, 0))\n\t\treturn -1;\n"
+	"\tfor (long i = 0; i < all; i++, me->moved++) {\n"
+	"\t\tvolatile void *p = m.at + (random ? draw(0, all - 1) : i) * "
+	"(long)step;\n\n"
+	"\t\tif (width == 2)\n"
+	"\t\t\twrite ? (void)(*(volatile short *)p = 1) : "
+	"(void)*(volatile short *)p;\n"
+	"\t\telse if (width == 4)\n"
+	"\t\t\twrite ? (void)(*(volatile int *)p = 1) : "
+	"(void)*(volatile int *)p;\n"
+	"\t\telse\n"
+	"\t\t\twrite ? (void)(*(volatile long *)p = 1) : "
+	"(void)*(volatile long *)p;\n"
+	"\t}\n\treturn 0;\n}\n\n";
+
 static void emit_touch(struct mmr_emit *e, const struct mmr_stmt *s,
 		       bool is_write)
 {
 	const struct mmr_value *order = &s->args[TOUCH_ORDER];
-	char map[128], step[64];
+	char map[192], step[64], m[64], below[48];
 
 	mmr_emit_part(e, s, TOUCH_MAP, map, sizeof(map));
 	mmr_emit_arg(e, s, TOUCH_STEP, step, sizeof(step));
+	if (s->args[TOUCH_BELOW].set && s->args[TOUCH_BELOW].lo) {
+		e->used |= MMR_USED_RECOVER;
+		mmr_emit_arg(e, s, TOUCH_MAP, m, sizeof(m));
+		mmr_emit_arg(e, s, TOUCH_BELOW, below, sizeof(below));
+		snprintf(map, sizeof(map), "(struct map){ %s.at - (%s), %s }",
+			 m, below, below);
+	}
+	if (s->args[TOUCH_WIDTH].set && s->args[TOUCH_WIDTH].lo > 1) {
+		e->used |= MMR_USED_RECOVER | MMR_USED_DRAW | MMR_USED_MAP;
+		mmr_emit_helper(e, wide_c);
+		mmr_emit_step(e, "touch_wide(%s, %s, %lld, %d, %d)", map, step,
+			      (long long)s->args[TOUCH_WIDTH].lo, is_write,
+			      order->set && order->lo);
+		return;
+	}
 	if (order->set && order->lo) {
 		e->used |= MMR_USED_RANDOM | MMR_USED_DRAW;
 		mmr_emit_step(e, "touch_random(%s, %s, %d)", map, step,
