@@ -204,6 +204,21 @@ static bool roomy(const struct mmr_case *c, int64_t bytes)
 	return false;
 }
 
+static bool closed(const struct mmr_case *c, const char *ref)
+{
+	int n = mmr_case_count(c);
+
+	for (int i = 0; i < n; i++) {
+		const struct mmr_stmt *s = mmr_case_stmt(c, i);
+
+		if (s->kind == MMR_STMT_OP && s->op->id == MMR_OP_close &&
+		    !strcmp(s->args[0].name, ref) &&
+		    !strcmp(mmr_case_stmt_thread(c, i, NULL)->name, "U"))
+			return true;
+	}
+	return false;
+}
+
 static void ends(uint64_t seed, const char *profile)
 {
 	struct mmr_case *c = mmr_gen(seed, mmr_profile_find(profile));
@@ -224,7 +239,9 @@ static void ends(uint64_t seed, const char *profile)
 			continue;
 		}
 		assert_int_not_equal(s->op->id, MMR_OP_futex_wait);
-		assert_int_not_equal(s->op->id, MMR_OP_userfaultfd);
+		/* Who answers faults lets all go at its end. */
+		if (s->op->id == MMR_OP_userfaultfd)
+			assert_true(closed(c, s->ref));
 		assert_int_not_equal(s->op->id, MMR_OP_ptrace_seize);
 		if (s->op->id == MMR_OP_wait)
 			assert_true(signalled(c, s->args[0].name));
