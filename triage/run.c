@@ -35,12 +35,12 @@
 #define MS 1000000LL
 #define SECOND 1000000000LL
 
-#define GRACE_NS (100 * MS) /* past the budget: the child ends by itself */
-#define LAST_NS (800 * MS)  /* past the budget: killed */
-#define SUSPECT_NS                                                             \
-	(4 * SECOND)		 /* past the budget, if something is suspect;  \
-				  * times the scale factor */
+/* The first three times the scale factor: what takes CPU time takes that many
+ * times longer on a slow machine. */
+#define GRACE_NS (100 * MS)	 /* past the budget: the child ends by itself */
+#define SUSPECT_NS (4 * SECOND)	 /* past the budget, if something is suspect */
 #define BOOT_NS (10 * SECOND)	 /* the child has to begin within */
+#define LAST_NS (700 * MS)	 /* past the grace: killed */
 #define KILL_NS (2 * SECOND)	 /* to die within */
 #define RESTORED_NS (2 * SECOND) /* a field may take that long to return */
 #define HOOK_NS (30 * SECOND)	 /* --on-finding may take that long */
@@ -214,10 +214,9 @@ static bool suspecting(const struct run *r)
 						 memory_order_relaxed);
 }
 
-/* CPU time to its limit takes that many times longer on a slow machine. */
-static int64_t suspect_ns(const struct run *r)
+static int64_t scaled(const struct run *r, int64_t ns)
 {
-	return (int64_t)(SUSPECT_NS * r->target->limits.scale);
+	return (int64_t)((double)ns * r->target->limits.scale);
 }
 
 /* ns until the next thing to do by the clock; < 0: kill it now. */
@@ -225,25 +224,26 @@ static int64_t next_deadline(struct run *r, bool *end_sent, int64_t *killed_ns,
 			     int64_t *interrupted_ns)
 {
 	int64_t t = elapsed(r), end = r->budget_ns;
+	int64_t grace = scaled(r, GRACE_NS);
 	const struct mmr_area *area = r->target->area;
 
 	if (atomic_load(&area->state) == MMR_STATE_BOOT &&
-	    t > (int64_t)(BOOT_NS * r->target->limits.scale))
+	    t > scaled(r, BOOT_NS))
 		return -1;
 	if (mmr_engine_interrupted()) {
 		if (*interrupted_ns < 0)
 			*interrupted_ns = t;
-		end = *interrupted_ns - GRACE_NS;
+		end = *interrupted_ns - grace;
 	} else if (!end) {
 		return SECOND;
 	}
-	if (t < end + GRACE_NS)
-		return end + GRACE_NS - t;
+	if (t < end + grace)
+		return end + grace - t;
 	/* END makes the child kill what does not end by itself, and a stall
 	 * with it: not while the monitor is on to something.  What began just
 	 * before and goes on in spite of END is waited for as well. */
 	if (!mmr_engine_interrupted() && suspecting(r) &&
-	    t < end + suspect_ns(r) + r->target->limits.progress_ns) {
+	    t < end + scaled(r, SUSPECT_NS) + r->target->limits.progress_ns) {
 		if (!*end_sent)
 			mmr_target_ctl(r->target, MMR_CTL_CALM);
 		return 20 * MS;
@@ -251,7 +251,7 @@ static int64_t next_deadline(struct run *r, bool *end_sent, int64_t *killed_ns,
 	if (!*end_sent) {
 		mmr_target_ctl(r->target, MMR_CTL_END);
 		*end_sent = true;
-		*killed_ns = t + LAST_NS - GRACE_NS;
+		*killed_ns = t + LAST_NS;
 	}
 	return *killed_ns - t;
 }
