@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../triage/evidence.h"
 #include "../triage/finding.h"
 #include "../triage/replay.h"
 #include "measure.h"
@@ -299,6 +300,7 @@ int mmr_cmd_replay(int argc, char **argv)
 	if (rc >= 0)
 		return own.bisect && rc ? BISECT_ABORT + rc : rc;
 	rc = mmr_opts_case(&o, o.nargs ? o.args[0] : NULL, &c);
+	mmr_evidence_spool(o.out ? o.out : OUT_DIR);
 	if (!rc)
 		rc = mmr_opts_engine_start(&o);
 	if (!rc) {

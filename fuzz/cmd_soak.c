@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../triage/cap.h"
+#include "../triage/evidence.h"
 #include "opts.h"
 #include "soak.h"
 #include "soak_impl.h"
@@ -206,6 +207,7 @@ int mmr_cmd_soak(int argc, char **argv)
 	/* The same guests go on while they are healthy, one for each job. */
 	o.guest.reuse = true;
 	o.guest.count = own.jobs;
+	mmr_evidence_spool(own.out);
 	rc = mmr_opts_engine_start(&o);
 	if (rc)
 		return rc;

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../triage/evidence.h"
+
 #define MAX_JOBS 32
 #define MAX_OPTS 40
 #define SHORT_OUT 'o'
@@ -27,6 +29,8 @@ enum common_id {
 	OPT_ON_FINDING,
 	OPT_HOLD,
 	OPT_LIMIT,
+	OPT_KNOWN,
+	OPT_SYSRQ,
 	OPT_CHILD,
 	OPT_GUEST,
 	OPT_GUEST_CPUS,
@@ -66,6 +70,10 @@ static const struct common {
 	 "run CMD by the shell at the first finding"},
 	{OPT_HOLD, MMR_OPTS_RUN, "hold", NULL,
 	 "leave a stall alive, for drgn or crash, until Ctrl-C"},
+	{OPT_KNOWN, MMR_OPTS_RUN, "known", "FILE",
+	 "signatures to set aside, each with reason and expiry"},
+	{OPT_SYSRQ, MMR_OPTS_RUN, "sysrq", NULL,
+	 "evidence has sysrq w and l, too (into the kernel log)"},
 	{OPT_CHILD, MMR_OPTS_RUN, "child", "PATH",
 	 "mmrace-child to use (default: beside mmrace)"},
 	{OPT_GUEST, MMR_OPTS_RUN, "guest", "KERNEL",
@@ -269,6 +277,11 @@ static int set_common(enum common_id id, const char *value,
 		return 0;
 	case OPT_LIMIT:
 		return set_limit(&o->run.limits, value);
+	case OPT_KNOWN:
+		return mmr_opts_known(value, &o->run.known);
+	case OPT_SYSRQ:
+		mmr_evidence_sysrq(true);
+		return 0;
 	case OPT_CHILD:
 		o->child = value;
 		return 0;

@@ -34,8 +34,8 @@
  * In brackets: the field of struct mmr_cmd_opts. */
 enum mmr_opt_group {
 	/* --allow-settings --on-finding CMD --hold --limit KEY=TIME
-	 * --child PATH --quiet --guest KERNEL and what belongs to it
-	 * [run, child, quiet, guest] */
+	 * --known FILE --sysrq --child PATH --quiet --guest KERNEL and what
+	 * belongs to it [run, child, quiet, guest] */
 	MMR_OPTS_RUN = 1 << 0,
 	/* --seed N --profile NAME [seed, profile] */
 	MMR_OPTS_SEED = 1 << 1,
@@ -99,6 +99,10 @@ int mmr_opts_u64(const char *s, uint64_t *out);
 int mmr_opts_time(const char *s, int64_t *ns);
 /* --jobs of min and replay: 0, or -EINVAL after mmr_opts_error(). */
 int mmr_opts_jobs(const char *value, int *jobs);
+
+/* The file of --known, which lives as long as the command (in place of an
+ * earlier one in *out).  0, or -EINVAL after a message. */
+int mmr_opts_known(const char *path, struct mmr_known **out);
 
 /*
  * The case that path names ("-": standard input) or, when path is NULL, that

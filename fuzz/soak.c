@@ -56,7 +56,7 @@ static struct mmr_soak_finding *find_finding(struct mmr_soak *s, const char *id)
 }
 
 static void save(struct mmr_soak *s, const struct mmr_case *c, uint64_t seed,
-		 const struct mmr_run_result *res, const struct mmr_rate *rate)
+		 const struct mmr_run_result *res)
 {
 	struct mmr_soak_finding *f, full;
 	int rc;
@@ -73,10 +73,11 @@ static void save(struct mmr_soak *s, const struct mmr_case *c, uint64_t seed,
 		f = &full;
 	}
 	f->count++;
-	if (rate)
-		f->rate = *rate;
-	rc = mmr_finding_save(s->opts->out, c, NULL, res, rate, f->path,
+	rc = mmr_finding_save(s->opts->out, c, NULL, res, NULL, f->path,
 			      sizeof(f->path));
+	/* An earlier soak into the same folder counts, too. */
+	if (!rc && mmr_finding_count(f->path) > f->count)
+		f->count = mmr_finding_count(f->path);
 	if (rc) {
 		fprintf(stderr, "mmrace soak: cannot store finding %s: %s\n",
 			res->id, strerror(-rc));
@@ -94,11 +95,12 @@ static void found(struct mmr_soak_job *job, const struct mmr_case *c,
 	struct mmr_rate rate;
 	char path[300] = "";
 	bool again;
+	int rc;
 
 	/* First onto the disk, before anything else is tried with it. */
 	pthread_mutex_lock(&s->finding_lock);
 	again = find_finding(s, res->id) != NULL;
-	save(s, c, seed, res, NULL);
+	save(s, c, seed, res);
 	pthread_mutex_unlock(&s->finding_lock);
 	pthread_mutex_lock(&s->lock);
 	mmr_soak_book_finding(s, number, seed, res);
@@ -111,13 +113,33 @@ static void found(struct mmr_soak_job *job, const struct mmr_case *c,
 	pthread_mutex_lock(&s->finding_lock);
 	f = find_finding(s, res->id);
 	if (f)
-		f->count--; /* the same sighting, now with a rate */
-	save(s, c, seed, res, &rate);
+		f->rate = rate;
+	rc = mmr_finding_rate(s->opts->out, c, res, &rate);
 	if (f)
 		snprintf(path, sizeof(path), "%s", f->path);
 	pthread_mutex_unlock(&s->finding_lock);
+	if (rc)
+		fprintf(stderr,
+			"mmrace soak: cannot store the rate of %s: %s\n",
+			res->id, strerror(-rc));
 	if (path[0] && !res->quarantined)
 		mmr_soak_shrink(job, c, &rate, path);
+}
+
+/* What --known sets aside is kept all the same, in a folder of its own. */
+static void keep_known(struct mmr_soak *s, const struct mmr_case *c,
+		       const struct mmr_run_result *res)
+{
+	char dir[4200], path[4300];
+	int rc;
+
+	snprintf(dir, sizeof(dir), "%s/known", s->opts->out);
+	pthread_mutex_lock(&s->finding_lock);
+	rc = mmr_finding_save(dir, c, NULL, res, NULL, path, sizeof(path));
+	pthread_mutex_unlock(&s->finding_lock);
+	if (rc)
+		fprintf(stderr, "mmrace soak: cannot store %s in %s: %s\n",
+			res->id, dir, strerror(-rc));
 }
 
 /* The end of the soak came before its rounds were over. */
@@ -168,6 +190,8 @@ static void one_case(struct mmr_soak_job *job, uint64_t seed, uint64_t number)
 	 * between shows it twice rather than not at all. */
 	if (!rc && mmr_verdict_is_hit(res.verdict))
 		found(job, c, seed, number, &res);
+	if (!rc && res.verdict == MMR_KNOWN)
+		keep_known(s, c, &res);
 	if (c)
 		count(s, c, seed, number, &res);
 	if (!rc && res.verdict == MMR_NOTHING)

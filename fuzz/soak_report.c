@@ -12,8 +12,13 @@
 
 #include "../ops/clock.h"
 #include "../triage/engine.h"
+#include "../triage/heartbeat.h"
+#include "../triage/known.h"
+#include "../triage/monitor.h"
 #include "../triage/version.h"
 #include "measure.h"
+
+#define COST_MAX 0.02 /* of the CPUs' time, for watching */
 
 double mmr_soak_seconds(const struct mmr_soak *s)
 {
@@ -155,6 +160,38 @@ static json_t *verdicts_json(const struct mmr_soak_stat *st)
 	return j;
 }
 
+/* The part of the CPUs' time that watching takes: the monitor thread and the
+ * heartbeats. */
+static double watch_cost(const struct mmr_soak *s)
+{
+	double ns =
+		(double)mmr_monitor_cost_ns() + (double)mmr_heartbeat_cost_ns();
+	double all = mmr_soak_seconds(s) * 1e9 *
+		     (double)sysconf(_SC_NPROCESSORS_ONLN);
+
+	return all > 0 ? ns / all : 0;
+}
+
+static void print_cost(const struct mmr_soak *s, FILE *f)
+{
+	double cost = watch_cost(s);
+	char t[24];
+
+	if (!mmr_monitor_ticks())
+		return;
+	fprintf(f, "\nwatching    %.2f %% of the CPUs' time: monitor %s",
+		cost * 100,
+		mmr_measure_time(t, sizeof(t), (double)mmr_monitor_cost_ns()));
+	fprintf(f, ", heartbeats %s\n",
+		mmr_measure_time(t, sizeof(t),
+				 (double)mmr_heartbeat_cost_ns()));
+	if (cost > COST_MAX)
+		fprintf(f,
+			"            that is more than %.0f %%: rates of this "
+			"soak are too small\n",
+			COST_MAX * 100);
+}
+
 static void counts_json(const struct mmr_soak *s, json_t *j)
 {
 	const struct mmr_soak_stat *st = &s->stat;
@@ -183,6 +220,9 @@ static void counts_json(const struct mmr_soak *s, json_t *j)
 	json_object_set_new(j, "verdicts", verdicts_json(st));
 	json_object_set_new(j, "operations_per_second",
 			    json_real(per_second(s, st->ops)));
+	json_object_set_new(j, "watch_cost", json_real(watch_cost(s)));
+	json_object_set_new(j, "watch_cost_high",
+			    json_boolean(watch_cost(s) > COST_MAX));
 	json_object_set_new(j, "cases_per_second",
 			    json_real(per_second(s, st->cases + st->skipped)));
 }
@@ -222,6 +262,8 @@ json_t *mmr_soak_json(struct mmr_soak *s, const char *state)
 	json_object_set_new(j, "suspects_confirmed", suspects_json(s));
 	json_object_set_new(j, "revisit_seconds",
 			    json_real((double)s->revisit_ns / 1e9));
+	if (o->run.known)
+		json_object_set_new(j, "known", mmr_known_json(o->run.known));
 	json_object_set_new(j, "missing", notes_json());
 	return j;
 }
@@ -329,6 +371,25 @@ static void print_suspects(const struct mmr_soak *s, FILE *f)
 	}
 }
 
+static void print_known(const struct mmr_soak *s, FILE *f)
+{
+	json_t *all, *e;
+	size_t i;
+
+	if (!s->opts->run.known)
+		return;
+	all = mmr_known_json(s->opts->run.known);
+	fprintf(f, "\nset aside by --known\n");
+	json_array_foreach (all, i, e)
+		fprintf(f, "  %8lld  %s (until %s: %s)\n",
+			(long long)json_integer_value(
+				json_object_get(e, "count")),
+			json_string_value(json_object_get(e, "pattern")),
+			json_string_value(json_object_get(e, "until")),
+			json_string_value(json_object_get(e, "reason")));
+	json_decref(all);
+}
+
 static void print_notes(FILE *f)
 {
 	json_t *notes = notes_json(), *note;
@@ -397,6 +458,8 @@ void mmr_soak_text(struct mmr_soak *s, FILE *f)
 	print_skips(st, f);
 	print_findings(s, f);
 	print_suspects(s, f);
+	print_known(s, f);
+	print_cost(s, f);
 	print_notes(f);
 	fflush(f);
 }

@@ -16,6 +16,7 @@
 
 #include "../ops/clock.h"
 #include "../ops/compile.h"
+#include "finding.h"
 #include "ladder.h"
 #include "sample.h"
 
@@ -65,8 +66,9 @@ static void look_at_slot(struct mmr_ladder *l)
 		    s->proc_slot;
 		if (!l->pid)
 			l->pid = atomic_load(&p->host_pid);
-		l->seq0 = atomic_load(&p->seq);
-		l->state0 = atomic_load(&p->state);
+		l->seq0 = s->based ? s->seq0 : atomic_load(&p->seq);
+		l->state0 =
+			s->based ? MMR_PROC_RUNNING : atomic_load(&p->state);
 	}
 	if (s->verdict == MMR_LONG_EXIT || s->thread_slot < 0)
 		return;
@@ -74,9 +76,10 @@ static void look_at_slot(struct mmr_ladder *l)
 	    s->thread_slot;
 	if (!l->tid)
 		l->tid = atomic_load(&t->host_tid);
-	l->seq0 = atomic_load(&t->seq);
+	l->tid0 = atomic_load(&t->tid);
 	l->state0 = atomic_load(&t->state);
-	l->progress0 = atomic_load(&t->progress);
+	l->seq0 = s->based ? s->seq0 : atomic_load(&t->seq);
+	l->progress0 = s->based ? s->progress0 : atomic_load(&t->progress);
 	l->segv0 = atomic_load(&t->faults);
 }
 
@@ -127,6 +130,9 @@ static int ladder_init(struct mmr_ladder *l, const struct mmr_suspect *s)
 	l->root = json_object();
 	l->missing = json_array();
 	look_at_slot(l);
+	l->verdict = s->verdict;
+	l->holder = -1;
+	l->ops0 = mmr_ladder_other_ops(l);
 	if (!l->tid)
 		l->tid = l->pid;
 	if (!l->pid)
@@ -183,43 +189,67 @@ static json_t *measured_json(const struct mmr_suspect *s)
 	return j;
 }
 
+/* The file, and its name in the folder, are on the disk; or -errno. */
+static int spool_to(const char *dir, const char *path, const char *text,
+		    size_t len)
+{
+	int err = mmr_mkdir_p(dir), fd;
+	size_t done = 0;
+	ssize_t n;
+
+	if (err)
+		return err;
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+		  0600);
+	if (fd < 0)
+		return -errno;
+	while (!err && done < len) {
+		n = write(fd, text + done, len - done);
+		if (n < 0 && errno != EINTR)
+			err = -errno;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	if (!err && fsync(fd))
+		err = -errno;
+	close(fd);
+	if (err) {
+		unlink(path);
+		return err;
+	}
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0) {
+		fsync(fd); /* not every file system has it: no reason to stop */
+		close(fd);
+	}
+	return 0;
+}
+
 /* Writes what is known by now to disk, and waits until it is there. */
 static void spool(struct mmr_ladder *l, char *path, size_t n)
 {
-	const char *dirs[] = {spool_dir, "/tmp"};
+	const char *tmp = getenv("TMPDIR");
+	const char *dirs[] = {spool_dir, tmp ? tmp : "/tmp"};
 	unsigned int k = atomic_fetch_add(&spool_count, 1);
 	char *text =
 		json_dumps(l->root, JSON_INDENT(1) | JSON_REAL_PRECISION(10));
 	int64_t begin = mmr_clock_monotonic();
 	size_t i, len = text ? strlen(text) : 0;
-	bool ok = false;
-	int fd, err = ENOMEM;
+	int err = -ENOMEM;
 
-	for (i = 0; text && !ok && i < 2; i++) {
+	for (i = 0; text && err && i < 2; i++) {
 		if (!*dirs[i])
 			continue;
 		snprintf(path, n, "%s/spool-%d-%u.json", dirs[i], getpid(), k);
-		fd = open(path,
-			  O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-			  0600);
-		if (fd >= 0) {
-			ok = write(fd, text, len) == (ssize_t)len && !fsync(fd);
-			err = ok ? 0 : errno;
-			close(fd);
-			if (!ok)
-				unlink(path);
-		} else {
-			err = errno;
-		}
+		err = spool_to(dirs[i], path, text, len);
 	}
-	if (!ok) {
+	if (err) {
 		path[0] = '\0';
 		mmr_ladder_missing(l, "evidence on disk before step 5: %s",
-				   strerror(err));
+				   strerror(-err));
 	}
 	json_object_set_new(
 		l->root, "spool",
-		json_pack("{s:b, s:f, s:f, s:I}", "on_disk", ok, "at_ms",
+		json_pack("{s:b, s:f, s:f, s:I}", "on_disk", !err, "at_ms",
 			  (double)(begin - l->t0_ns) / 1e6, "took_ms",
 			  (double)(mmr_clock_monotonic() - begin) / 1e6,
 			  "bytes", (json_int_t)len));
@@ -256,6 +286,12 @@ static void climb_one(struct mmr_ladder *l, const struct step *st, int number)
 	if (!l->ended_by && settle(l, *note == 's' ? 0 : st->settle_ms)) {
 		moved = true;
 		l->ended_by = st->name;
+	}
+	/* Looks at a task that has gone on say nothing of the stall: what
+	 * the monitor saw has to do. */
+	if (l->ended_by && st->run == mmr_ladder_proc) {
+		l->state = '\0';
+		l->cpu_share = -1;
 	}
 	json_array_append_new(l->steps,
 			      json_pack("{s:i, s:s, s:f, s:f, s:b, s:s}",
@@ -310,6 +346,9 @@ static void head(struct mmr_ladder *l)
 	l->steps = json_array();
 	json_object_set_new(l->root, "version", json_integer(1));
 	json_object_set_new(l->root, "time", json_string(when));
+	/* Steps count from here. */
+	json_object_set_new(l->root, "t0_monotonic_ns",
+			    json_integer((json_int_t)l->t0_ns));
 	json_object_set_new(l->root, "verdict",
 			    json_string(mmr_verdict_name(l->s->verdict)));
 	json_object_set_new(l->root, "culprit", culprit_json(l));
@@ -323,12 +362,31 @@ static void conclude(struct mmr_ladder *l, struct mmr_run_result *res)
 	bool said = res->text[0] && (l->s->verdict == MMR_CORRUPTION ||
 				     l->s->verdict == MMR_LEAK);
 
-	res->verdict = l->s->verdict;
+	mmr_ladder_classify(l);
+	res->verdict = l->verdict;
 	res->stmt = l->s->stmt;
 	if (!said) /* else the oracle knows better what is wrong */
 		mmr_ladder_sentence(l, res->text, sizeof(res->text));
 	mmr_ladder_signature(l, res->signature, sizeof(res->signature), res->id,
 			     sizeof(res->id));
+}
+
+/* What it all amounts to. */
+static void tail(struct mmr_ladder *l, const struct mmr_run_result *res)
+{
+	json_object_set_new(l->root, "ended_by",
+			    json_string(l->ended_by ? l->ended_by : "none"));
+	json_object_set_new(l->root, "verdict",
+			    json_string(mmr_verdict_name(res->verdict)));
+	json_object_set_new(l->root, "class",
+			    json_string(mmr_stall_name(l->stall)));
+	json_object_set_new(l->root, "kernel_frames",
+			    mmr_ladder_text(l->frames, strlen(l->frames)));
+	json_object_set_new(l->root, "text",
+			    mmr_ladder_text(res->text, strlen(res->text)));
+	json_object_set_new(
+		l->root, "signature",
+		mmr_ladder_text(res->signature, strlen(res->signature)));
 }
 
 int mmr_evidence_take(const struct mmr_suspect *s, struct mmr_run_result *res)
@@ -360,20 +418,17 @@ int mmr_evidence_take(const struct mmr_suspect *s, struct mmr_run_result *res)
 				    s->proc_slot + 1,
 				    (double)s->faults * 1e9 /
 					    (double)s->fault_ns);
+	if (mmr_ladder_moved(l))
+		l->ended_by = s->before ? s->before : "itself";
 	head(l);
 	if (s->klog)
 		json_object_set_new(l->root, "log",
 				    mmr_ladder_text(s->klog, strlen(s->klog)));
 	climb(l);
 	mmr_ladder_symbols(l);
+	mmr_ladder_profile(l);
 	conclude(l, res);
-	json_object_set_new(l->root, "ended_by",
-			    json_string(l->ended_by ? l->ended_by : "none"));
-	json_object_set_new(l->root, "text",
-			    mmr_ladder_text(res->text, strlen(res->text)));
-	json_object_set_new(
-		l->root, "signature",
-		mmr_ladder_text(res->signature, strlen(res->signature)));
+	tail(l, res);
 	fclose(l->stacks);
 	json_decref(res->evidence);
 	json_decref(res->timeline);
@@ -381,12 +436,20 @@ int mmr_evidence_take(const struct mmr_suspect *s, struct mmr_run_result *res)
 	res->evidence = json_incref(l->root);
 	res->timeline = json_incref(l->timeline);
 	res->stacks = stacks;
+	if (l->log && *l->log) {
+		free(res->log);
+		res->log = l->log;
+		l->log = NULL;
+	}
 out:
 	json_decref(l->timeline);
 	json_decref(l->steps);
 	json_decref(l->missing);
 	json_decref(l->root);
 	free(l->vmstat0);
+	free(l->softirqs0);
+	json_decref(l->before);
+	free(l->log);
 	free(l);
 	return 0;
 }
@@ -395,6 +458,7 @@ int mmr_evidence_brief(const struct mmr_suspect *s, struct mmr_run_result *res)
 {
 	struct mmr_ladder *l = malloc(sizeof(*l));
 
+	res->verdict = s->verdict;
 	if (!l)
 		return 0;
 	if (!ladder_init(l, s)) {

@@ -13,19 +13,27 @@ struct mmr_suspect {
 	enum mmr_verdict verdict;
 	const struct mmr_case *c;
 	struct mmr_area *area;
-	int thread_slot; /* the culprit thread, -1 none (long-exit) */
-	int proc_slot; /* the culprit's process, -1 none */
-	int stmt; /* its statement, -1 none */
+	int thread_slot;	  /* the culprit thread, -1 none (long-exit) */
+	int proc_slot;		  /* the culprit's process, -1 none */
+	int stmt;		  /* its statement, -1 none */
 	pid_t host_pid, host_tid; /* of the culprit, 0 unknown */
 	/* Measured since the suspicion, ns of wall time and what it was. */
 	int64_t wall_ns, cpu_ns, delay_ns, asleep_ns, pause_ns;
 	uint64_t faults; /* page faults in fault_ns */
 	int64_t fault_ns;
-	uint64_t fault_addr; /* 0 unknown */
+	uint64_t fault_addr;		 /* 0 unknown */
 	uint64_t voluntary, involuntary; /* context switches in fault_ns */
-	int64_t limit_ns; /* the rule that was crossed */
+	int64_t limit_ns;		 /* the rule that was crossed */
+	/* The culprit's slot when it was flagged (based: known), so that a
+	 * stall which ended before the first look is told from one that a
+	 * look ended. */
+	bool based;
+	uint32_t seq0;
+	uint64_t progress0;
+	const char *before; /* done to it since the flag: "on-finding",
+			     * "hold"; NULL: nothing */
 	uint64_t klog_mark; /* kernel log sequence at the run's start */
-	const char *klog; /* KERNEL_LOG: the lines */
+	const char *klog;   /* KERNEL_LOG: the lines */
 };
 
 /*
@@ -40,10 +48,11 @@ int mmr_evidence_take(const struct mmr_suspect *s, struct mmr_run_result *res);
 int mmr_evidence_brief(const struct mmr_suspect *s, struct mmr_run_result *res);
 
 /* Where steps 1 to 4 are put on disk before step 5 (spool-PID-N.json); the
- * file goes when the ladder is done.  NULL or not writable: /tmp.  Set before
- * the first run; not thread-safe. */
+ * file goes when the ladder is done, and stays when the machine does not live
+ * to see that.  The folder is made when it is needed.  NULL or not writable:
+ * TMPDIR or /tmp.  Set before the first run; not thread-safe. */
 void mmr_evidence_spool(const char *dir);
-/* Step 6 (sysrq w and l) is taken only when asked for. */
+/* Step 6 (sysrq w and l) is taken only when asked for.  Set as above. */
 void mmr_evidence_sysrq(bool on);
 
 /* Entry of the disposable helper: main() calls it for argv[1] "__evidence".

@@ -195,7 +195,8 @@ static json_t *verdict_json(const struct save *s)
 
 	j = json_pack(
 		"{s:i, s:s, s:s, s:s, s:s, s:s?, s:i, s:s, s:s, s:o, s:s?, "
-		"s:I, s:I, s:o, s:s, s:s, s:s, s:i, s:s, s:f, s:f, s:i}",
+		"s:I, s:I, s:o, s:s, s:s, s:s, s:i, s:s, s:f, s:f, s:i, s:s?, "
+		"s:s?}",
 		"version", 1, "verdict", mmr_verdict_name(r->verdict), "id",
 		r->id, "signature", r->signature, "text", r->text, "title",
 		s->c->title, "count", 1, "first_seen", s->when, "last_seen",
@@ -210,7 +211,9 @@ static json_t *verdict_json(const struct save *s)
 		s->uts.release, "arch", s->uts.machine, "cpus", s->cpus,
 		"ended_by", ended ? json_string_value(ended) : "unknown",
 		"detect_ms", (double)r->detect_ns / 1e6, "wall_ms",
-		(double)r->wall_ns / 1e6, "stmt", r->stmt);
+		(double)r->wall_ns / 1e6, "stmt", r->stmt, "class",
+		json_string_value(json_object_get(r->evidence, "class")),
+		"guest", r->guest.kernel[0] ? r->guest.text : NULL);
 	return j;
 }
 
@@ -317,6 +320,8 @@ static void put_all(struct save *s)
 	put_json(s, "evidence.json", s->res->evidence);
 	put(s, "repro.c", repro);
 	put_json(s, "timeline.json", s->res->timeline);
+	if (s->res->log && *s->res->log)
+		put(s, "kernel.log", s->res->log);
 	if (!s->err)
 		s->err = sync_dir(s->folder);
 	free(report);
@@ -444,7 +449,8 @@ static void put_sample(struct save *s, int number)
 	json_decref(j);
 }
 
-static void save_again(struct save *s)
+/* sighting: seen again; else only its rate has been measured. */
+static void update(struct save *s, bool sighting)
 {
 	json_t *v = read_json(s->folder, "verdict.json");
 	json_int_t count;
@@ -453,15 +459,17 @@ static void save_again(struct save *s)
 	if (!v)
 		v = verdict_json(s); /* unreadable: begin again */
 	count = json_integer_value(json_object_get(v, "count"));
-	json_object_set_new(v, "count", json_integer(count + 1));
-	json_object_set_new(v, "last_seen", json_string(s->when));
+	if (sighting) {
+		json_object_set_new(v, "count", json_integer(count + 1));
+		json_object_set_new(v, "last_seen", json_string(s->when));
+	}
 	stored = s->rate ? read_text(s->folder, "case.case") : NULL;
 	if (stored && same_case(s, stored)) {
 		json_object_set_new(v, "rate", rate_json(s->rate));
 		renew_rate(s, v);
 	}
 	free(stored);
-	if (count >= 1 && count <= SAMPLES_MAX)
+	if (sighting && count >= 1 && count <= SAMPLES_MAX)
 		put_sample(s, (int)count);
 	text = json_dumps(v, DUMP);
 	replace(s, "verdict.json", text);
@@ -541,7 +549,7 @@ int mmr_finding_save(const char *dir, const struct mmr_case *c,
 	if (!s.err && !access(verdict, F_OK)) {
 		s.folder = strdup(final);
 		if (s.folder)
-			save_again(&s);
+			update(&s, true);
 	} else if (!s.err && asprintf(&s.folder, "%s/.tmp-%s-%d", findings,
 				      res->id, getpid()) >= 0) {
 		save_new(&s, findings, final);
@@ -561,4 +569,34 @@ out_final:
 out_findings:
 	free(findings);
 	return ret;
+}
+
+int mmr_finding_rate(const char *dir, const struct mmr_case *c,
+		     const struct mmr_run_result *res,
+		     const struct mmr_rate *rate)
+{
+	struct save s = {.c = c, .res = res, .rate = rate};
+
+	if (!res->id[0] || strchr(res->id, '/'))
+		return -EINVAL;
+	where(&s);
+	if (asprintf(&s.folder, "%s/findings/%s", dir, res->id) < 0)
+		return -ENOMEM;
+	pthread_mutex_lock(&save_lock);
+	if (access(s.folder, F_OK))
+		s.err = -errno;
+	else
+		update(&s, false);
+	pthread_mutex_unlock(&save_lock);
+	free(s.folder);
+	return s.err;
+}
+
+uint64_t mmr_finding_count(const char *folder)
+{
+	json_t *v = read_json(folder, "verdict.json");
+	json_int_t n = json_integer_value(json_object_get(v, "count"));
+
+	json_decref(v);
+	return n > 0 ? (uint64_t)n : 0;
 }

@@ -2,7 +2,9 @@
 /*
  * A finding on disk (DESIGN section 6): DIR/findings/<id>/ with case.case,
  * first.case, verdict.json, evidence.json, stacks.txt, timeline.json,
- * report.md and repro.c.  Written into a temporary folder, fsynced, renamed.
+ * report.md and repro.c; kernel.log when the kernel wrote something meanwhile,
+ * samples/ when it was seen again.  Written into a temporary folder, fsynced,
+ * renamed.
  */
 #ifndef MMR_TRIAGE_FINDING_H
 #define MMR_TRIAGE_FINDING_H
@@ -17,8 +19,9 @@ struct mmr_rate {
 /*
  * Stores a hit under dir (made when missing).  c: as it ran; first: as
  * generated, NULL: the same.  rate: NULL when only seen once.  The same id
- * again raises `count` in verdict.json and keeps the first evidence.  0 or
- * -errno; path (n bytes) gets the folder.  One process at a time per dir.
+ * again raises `count` in verdict.json, keeps the first evidence, and puts
+ * that of the next 20 sightings into samples/.  0 or -errno; path (n bytes)
+ * gets the folder.  One process at a time per dir.
  */
 int mmr_finding_save(const char *dir, const struct mmr_case *c,
 		     const struct mmr_case *first,
@@ -37,6 +40,20 @@ int mmr_finding_join(char *const *dirs, int n, const char *out, const char *id,
 
 /* Removes a folder of ours: files, and folders of files `depth` deep. */
 void mmr_remove_tree(const char *path, int depth);
+
+/*
+ * The rate of what mmr_finding_save() stored last under res->id, measured
+ * since: no sighting of its own.  0 or -errno.
+ */
+int mmr_finding_rate(const char *dir, const struct mmr_case *c,
+		     const struct mmr_run_result *res,
+		     const struct mmr_rate *rate)
+	__attribute__((warn_unused_result));
+
+/* How often a stored finding (its folder) was seen, over all soaks; 0 when
+ * it cannot be read. */
+uint64_t mmr_finding_count(const char *folder);
+
 /* Makes path and what is above it, like mkdir -p.  0 or -errno. */
 int mmr_mkdir_p(const char *path);
 /* Writes a file atomically: temporary, fsync, rename, fsync of the folder. */

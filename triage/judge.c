@@ -41,6 +41,9 @@ static void fill_thread(const struct mmr_detect *d, struct mmr_detect_out *out,
 	s->thread_slot = slot;
 	s->proc_slot = t->proc_slot < MMR_PROC_SLOTS ? t->proc_slot : -1;
 	s->stmt = (int)w->stmt - 1;
+	s->based = true;
+	s->seq0 = w->seq;
+	s->progress0 = w->progress;
 	s->host_pid = atomic_load_explicit(&t->host_pid, memory_order_relaxed);
 	s->host_tid = atomic_load_explicit(&t->host_tid, memory_order_relaxed);
 	s->faults = w->faults;
@@ -152,6 +155,8 @@ static bool judge_exit(struct mmr_detect *d, struct mmr_detect_out *out)
 			continue;
 		fill(d, out, MMR_LONG_EXIT, &x->acc, x->since_ns, limit);
 		out->suspect.proc_slot = (int)i;
+		out->suspect.based = true;
+		out->suspect.seq0 = x->seq;
 		out->suspect.host_pid = out->suspect.host_tid = x->host_pid;
 		return true;
 	}

@@ -36,76 +36,25 @@ static struct {
 	struct line *lines;
 } klog = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .taint_fd = -1};
 
-/* At the start of a line, after "[...]" prefixes of no interest. */
-static const char *const starts[] = {
-	"WARNING: ",
-	"BUG: ",
-	"kernel BUG at",
-	"Oops: ",
-	"Oops ",
-	"general protection fault",
-	"INFO: task ",
-	"INFO: rcu",
-	"rcu: INFO: ",
-	"KASAN: ",
-	"Kernel panic",
-	"Internal error: ",
-	"Bad page",
-	"divide error: ",
-	"invalid opcode: ",
-	"------------[ cut here",
-};
-
-/* Anywhere in a line of the kernel. */
-static const char *const anywhere[] = {
-	"BUG: KASAN",
-	"BUG: KCSAN",
-	"BUG: KFENCE",
-	"UBSAN: ",
-	"soft lockup",
-	"hard LOCKUP",
-	"Hard LOCKUP",
-	"self-detected stall",
-	"detected stalls on",
-	"detected expedited stalls",
-	"blocked for more than",
-	"Unable to handle kernel",
-	"list_add corruption",
-	"list_del corruption",
-	"Bad rss-counter",
-	"page dumped because",
-	"kernel BUG at",
-};
-
-bool mmr_klog_is_trouble(const char *text)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(starts) / sizeof(*starts); i++)
-		if (!strncmp(text, starts[i], strlen(starts[i])))
-			return true;
-	for (i = 0; i < sizeof(anywhere) / sizeof(*anywhere); i++)
-		if (strstr(text, anywhere[i]))
-			return true;
-	return false;
-}
-
 static void store(const char *record, size_t len)
 {
 	unsigned long prio = 0;
 	unsigned long long seq = 0;
 	const char *text = memchr(record, ';', len), *end;
+	const char *who;
 	struct line *l;
+	size_t at = 0;
 
 	if (!text || sscanf(record, "%lu,%llu,", &prio, &seq) != 2)
 		return;
+	/* Who wrote it, when the kernel says so: lines of two reports that
+	 * come mixed are put apart by that (klog_split.h). */
+	who = memmem(record, (size_t)(text - record), ",caller=", 8);
 	text++;
 	len -= (size_t)(text - record);
 	end = memchr(text, '\n', len);
 	if (end)
 		len = (size_t)(end - text);
-	if (len >= WIDTH)
-		len = WIDTH - 1;
 	if (seq >= klog.next)
 		klog.next = seq + 1;
 	if (!klog.lines) {
@@ -115,10 +64,17 @@ static void store(const char *record, size_t len)
 	}
 	l = &klog.lines[klog.head++ % LINES];
 	l->seq = seq;
-	memcpy(l->text, text, len);
-	l->text[len] = 0;
+	if (who)
+		at = (size_t)snprintf(l->text, sizeof(l->text), "[%.*s] ",
+				      (int)strcspn(who + 8, ",;"), who + 8);
+	if (at > 16)
+		at = 0; /* no caller that the kernel writes */
+	if (at + len >= WIDTH)
+		len = WIDTH - 1 - at;
+	memcpy(l->text + at, text, len);
+	l->text[at + len] = 0;
 	/* A user-space writer's words are its own. */
-	l->trouble = prio < FACILITY && mmr_klog_is_trouble(l->text);
+	l->trouble = prio < FACILITY && mmr_klog_is_trouble(l->text + at);
 	if (l->trouble)
 		klog.trouble = seq + 1;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Steps of the evidence ladder that do not look at the culprit's task: shared
- * memory (1), kernel log, vmstat, PSI, cgroup (4), maps (5), sysrq (6).
+ * Steps of the evidence ladder: shared memory (1), maps (5), and what all of
+ * them share.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,6 @@
 #define RINGS_MAX 64  /* threads whose ring is written out */
 #define RING_SHORT 32 /* entries of one that is not the culprit's */
 #define THREADS_MAX 128
-#define LOG_MAX (64u << 10)
 
 json_t *mmr_ladder_text(const char *s, size_t n)
 {
@@ -150,6 +149,7 @@ bool mmr_ladder_moved(const struct mmr_ladder *l)
 	t = MMR_AREA_AT(s->area, s->area->threads_off, struct mmr_thread_slot) +
 	    s->thread_slot;
 	return atomic_load(&t->seq) != l->seq0 ||
+	       atomic_load(&t->tid) != l->tid0 ||
 	       atomic_load(&t->state) != l->state0 ||
 	       atomic_load(&t->progress) != l->progress0;
 }
@@ -305,7 +305,7 @@ const char *mmr_ladder_memory(struct mmr_ladder *l)
 	int rings = 0, ring, listed = 0;
 	bool culprit;
 
-	l->vmstat0 = mmr_ladder_read("/proc/vmstat", 32768);
+	mmr_ladder_before(l);
 	if (!a) {
 		json_decref(threads);
 		return "no area";
@@ -329,171 +329,6 @@ const char *mmr_ladder_memory(struct mmr_ladder *l)
 		      (int)atomic_load(&a->ctl), "threads", threads,
 		      "processes", procs_json(l));
 	json_object_set_new(l->root, "area", j);
-	return "";
-}
-
-/*
- * The kernel log from record `mark` on; mark 0: nothing was read yet when the
- * run began, so what is not older than the stall by more than 10 s.  One read
- * gives one record, "prio,sequence,us,flags;text".
- */
-static char *klog_since(const struct mmr_suspect *s, int *err)
-{
-	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	char rec[8192], *text, *out = NULL;
-	unsigned int prio;
-	uint64_t seq, us, from_us = 0;
-	struct timespec now;
-	size_t len = 0;
-	ssize_t n;
-	FILE *f;
-
-	*err = 0;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	us = (uint64_t)now.tv_sec * 1000000;
-	if (!s->klog_mark && us > (uint64_t)s->wall_ns / 1000 + 10000000)
-		from_us = us - (uint64_t)s->wall_ns / 1000 - 10000000;
-	if (fd < 0) {
-		*err = errno;
-		return NULL;
-	}
-	f = open_memstream(&out, &len);
-	while (f) {
-		n = read(fd, rec, sizeof(rec) - 1);
-		if (n < 0 && (errno == EPIPE || errno == EINTR))
-			continue; /* overwritten meanwhile: read on */
-		if (n <= 0)
-			break;
-		rec[n] = '\0';
-		text = strchr(rec, ';');
-		if (!text ||
-		    sscanf(rec, "%u,%" SCNu64 ",%" SCNu64, &prio, &seq, &us) !=
-			    3 ||
-		    seq < s->klog_mark || us < from_us)
-			continue;
-		text[1 + strcspn(text + 1, "\n")] = '\0';
-		fprintf(f, "[%5" PRIu64 ".%06" PRIu64 "] %s\n", us / 1000000,
-			us % 1000000, text + 1);
-	}
-	if (f)
-		fclose(f);
-	close(fd);
-	return out;
-}
-
-static json_t *log_tail(const char *log)
-{
-	size_t n = strlen(log);
-
-	if (n > LOG_MAX) {
-		log += n - LOG_MAX;
-		n = LOG_MAX;
-	}
-	return mmr_ladder_text(log, n);
-}
-
-static json_t *vmstat_delta(const char *before, const char *after)
-{
-	json_t *j = json_object();
-	char key[64], find[72];
-	const char *line, *old;
-	long long now, then;
-
-	for (line = after; *line; line = strchrnul(line, '\n')) {
-		line += *line == '\n';
-		if (sscanf(line, "%63s %lld", key, &now) != 2)
-			continue;
-		snprintf(find, sizeof(find), "%s ", key);
-		old = line == after ? before : NULL;
-		if (!old) {
-			snprintf(find, sizeof(find), "\n%s ", key);
-			old = strstr(before, find);
-		}
-		if (old && sscanf(old, " %*s %lld", &then) == 1 && now != then)
-			json_object_set_new(j, key, json_integer(now - then));
-	}
-	return j;
-}
-
-static void add_file(json_t *to, const char *key, const char *path)
-{
-	char *text = mmr_ladder_read(path, 16384);
-
-	if (text)
-		json_object_set_new(to, key,
-				    mmr_ladder_text(text, strlen(text)));
-	free(text);
-}
-
-/* Memory numbers of the culprit's cgroup, v2 or v1. */
-static json_t *cgroup_json(pid_t pid)
-{
-	static const char *const files[] = {
-		"memory.current",	 "memory.max",
-		"memory.events",	 "memory.usage_in_bytes",
-		"memory.limit_in_bytes", "memory.failcnt",
-		"pids.current",		 "memory.pressure"};
-	static const char *const roots[] = {"/sys/fs/cgroup",
-					    "/sys/fs/cgroup/unified"};
-	char path[64], file[512], *text, *line, *save = NULL, *dir;
-	json_t *j = json_object();
-	bool v2;
-	size_t i, r;
-
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
-	text = mmr_ladder_read(path, 4096);
-	if (!text)
-		return j;
-	json_object_set_new(j, "path", mmr_ladder_text(text, strlen(text)));
-	for (line = strtok_r(text, "\n", &save); line;
-	     line = strtok_r(NULL, "\n", &save)) {
-		v2 = !strncmp(line, "0::", 3);
-		dir = v2 ? line + 3 : strstr(line, ":memory:");
-		if (!dir)
-			continue;
-		dir += v2 ? 0 : strlen(":memory:");
-		for (r = 0; r < 2; r++)
-			for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-				snprintf(file, sizeof(file), "%s%s%s/%s",
-					 v2 ? roots[r] : "/sys/fs/cgroup",
-					 v2 ? "" : "/memory", dir, files[i]);
-				add_file(j, files[i], file);
-			}
-	}
-	free(text);
-	return j;
-}
-
-const char *mmr_ladder_kernel(struct mmr_ladder *l)
-{
-	json_t *k = json_object(), *psi = json_object();
-	char *log, *vmstat;
-	int err;
-
-	log = klog_since(l->s, &err);
-	if (log)
-		json_object_set_new(k, "log", log_tail(log));
-	else
-		mmr_ladder_missing(l, "kernel log: %s", strerror(err));
-	free(log);
-	vmstat = mmr_ladder_read("/proc/vmstat", 32768);
-	if (vmstat && l->vmstat0)
-		json_object_set_new(k, "vmstat_delta",
-				    vmstat_delta(l->vmstat0, vmstat));
-	free(vmstat);
-	add_file(psi, "cpu", "/proc/pressure/cpu");
-	add_file(psi, "memory", "/proc/pressure/memory");
-	add_file(psi, "io", "/proc/pressure/io");
-	if (!json_object_size(psi))
-		mmr_ladder_missing(l, "pressure (PSI): not in this kernel");
-	json_object_set_new(k, "pressure", psi);
-	add_file(k, "loadavg", "/proc/loadavg");
-	add_file(k, "meminfo", "/proc/meminfo");
-	add_file(k, "buddyinfo", "/proc/buddyinfo");
-	add_file(k, "tainted", "/proc/sys/kernel/tainted");
-	if (l->pid && !l->post_mortem)
-		json_object_set_new(k, "cgroup", cgroup_json(l->pid));
-	json_object_set_new(l->root, "kernel", k);
 	return "";
 }
 
@@ -527,22 +362,4 @@ const char *mmr_ladder_maps(struct mmr_ladder *l)
 				   ret == -ETIME ? "did not come back in 1 s"
 						 : strerror(-ret));
 	return ret == -ETIME ? "the reader got stuck" : "";
-}
-
-const char *mmr_ladder_sysrq(struct mmr_ladder *l)
-{
-	const char *args[] = {"sysrq", NULL};
-	char *out = NULL, *log;
-	size_t len;
-	int err;
-
-	err = mmr_helper_run(args, HELPER_MS, &out, &len);
-	free(out);
-	if (err)
-		mmr_ladder_missing(l, "sysrq: %s", strerror(-err));
-	log = klog_since(l->s, &err);
-	if (log)
-		json_object_set_new(l->root, "sysrq_log", log_tail(log));
-	free(log);
-	return "";
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Steps of the evidence ladder that look at the culprit's task: perf (2),
- * /proc/PID/task (3), ptrace (7).
+ * Steps of the evidence ladder that look at the culprit's task: its files
+ * below /proc (3), ptrace (7).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,138 +15,8 @@
 #include "ladder.h"
 
 #define HELPER_MS 1000
-#define PERF_SLICES 6
-#define PERF_SLICE_MS 50
 #define EXTRA_MAX 24 /* tasks of other processes in step 3 */
 #define UNWIND_MAX 8 /* tasks in step 7 */
-#define SYMS_MAX 1024
-#define SYM_LEN 96
-
-static json_t *chains_json(const struct mmr_perf_sum *sum)
-{
-	json_t *list = json_array(), *ips;
-	int i, k;
-
-	for (i = 0; i < sum->nchains; i++) {
-		ips = json_array();
-		for (k = 0; k < sum->chains[i].nips; k++)
-			json_array_append_new(
-				ips, json_sprintf("0x%" PRIx64,
-						  sum->chains[i].ips[k]));
-		json_array_append_new(
-			list, json_pack("{s:i, s:i, s:o}", "samples",
-					(int)sum->chains[i].n, "kernel_frames",
-					sum->chains[i].nkernel, "frames", ips));
-	}
-	return list;
-}
-
-static json_t *addrs_json(struct mmr_ladder *l, const struct mmr_perf_sum *sum)
-{
-	json_t *list = json_array();
-	int i;
-
-	for (i = 0; i < sum->naddrs; i++) {
-		if (sum->addrs[i].n > l->addr_of) {
-			l->addr_of = sum->addrs[i].n;
-			l->addr = sum->addrs[i].addr;
-		}
-		json_array_append_new(
-			list,
-			json_pack(
-				"{s:o, s:I}", "address",
-				json_sprintf("0x%" PRIx64, sum->addrs[i].addr),
-				"samples", (json_int_t)sum->addrs[i].n));
-	}
-	l->addr_all = sum->samples;
-	return list;
-}
-
-/* Watches for 300 ms; stops when the culprit moves.  Its time in ms. */
-static double perf_watch(struct mmr_ladder *l, struct mmr_perf *p,
-			 struct mmr_perf *profile, struct mmr_perf_sum *sums)
-{
-	const struct timespec nap = {0, PERF_SLICE_MS * 1000000L};
-	int64_t begin = mmr_clock_monotonic(), last = begin, t;
-	uint64_t faults = 0, f;
-	int i;
-
-	for (i = 0; i < PERF_SLICES && !mmr_ladder_moved(l); i++) {
-		nanosleep(&nap, NULL);
-		f = mmr_perf_faults(p);
-		t = mmr_clock_monotonic();
-		mmr_perf_drain(p, &sums[0]);
-		mmr_perf_drain(profile, &sums[1]);
-		mmr_timeline_faults(
-			l->timeline,
-			l->base.flag_us + (double)(t - l->t0_ns) / 1e3,
-			l->s->proc_slot + 1,
-			(double)(f - faults) * 1e9 / (double)(t - last));
-		faults = f;
-		last = t;
-	}
-	return (double)(last - begin) / 1e6;
-}
-
-static void perf_refused(struct mmr_ladder *l, int err)
-{
-	char *paranoid =
-		mmr_ladder_read("/proc/sys/kernel/perf_event_paranoid", 16);
-
-	if (paranoid)
-		paranoid[strcspn(paranoid, "\n")] = '\0';
-	mmr_ladder_missing(l, "perf: %s (perf_event_paranoid is %s)",
-			   strerror(err), paranoid ? paranoid : "unknown");
-	free(paranoid);
-}
-
-const char *mmr_ladder_perf(struct mmr_ladder *l)
-{
-	struct mmr_perf_sum *sums = calloc(2, sizeof(*sums));
-	struct mmr_perf p, profile;
-	int64_t switches;
-	double ms;
-	json_t *j;
-	int err;
-
-	if (!sums)
-		return "no memory";
-	err = mmr_perf_open(l->tid, &p);
-	if (err) {
-		perf_refused(l, -err);
-		free(sums);
-		return "refused";
-	}
-	if (mmr_perf_profile_open(l->tid, &profile))
-		mmr_ladder_missing(l, "perf: no profile of CPU time");
-	if (p.user_only)
-		mmr_ladder_missing(l, "perf: user mode only, by "
-				      "perf_event_paranoid");
-	ms = perf_watch(l, &p, &profile, sums);
-	if (ms > 0) {
-		l->faults_per_s = (double)mmr_perf_faults(&p) * 1e3 / ms;
-		switches = mmr_perf_switches(&p);
-		j = json_pack(
-			"{s:f, s:I, s:f, s:I, s:I, s:f, s:b, s:I, s:I, s:o, "
-			"s:o, s:o}",
-			"window_ms", ms, "page_faults",
-			(json_int_t)mmr_perf_faults(&p), "faults_per_s",
-			l->faults_per_s, "context_switches",
-			(json_int_t)switches, "migrations",
-			(json_int_t)mmr_perf_migrations(&p), "task_clock_ms",
-			(double)mmr_perf_clock_ns(&p) / 1e6, "user_only",
-			p.user_only, "samples", (json_int_t)sums[0].samples,
-			"lost", (json_int_t)sums[0].lost, "addresses",
-			addrs_json(l, &sums[0]), "chains",
-			chains_json(&sums[0]), "cpu_profile",
-			chains_json(&sums[1]));
-		json_object_set_new(l->root, "perf", j);
-	}
-	mmr_perf_close(&profile);
-	mmr_perf_close(&p);
-	free(sums);
-	return "";
-}
 
 /* One look at a task, out of its files. */
 struct look {
@@ -320,11 +190,38 @@ static const char *no_stack(const struct look *k)
 	return "(no kernel stack)\n";
 }
 
+/* Keeps another task for the classification.  The tid of one before it that
+ * sleeps in the same place, else 0: of many stuck threads one stack is shown.
+ */
+static pid_t keep_other(struct mmr_ladder *l, const struct gather *g,
+			const struct look *k)
+{
+	struct mmr_other *o = &l->others[l->nothers];
+	int i;
+
+	if (l->nothers == MMR_OTHERS)
+		return 0;
+	o->pid = (pid_t)json_integer_value(json_object_get(g->lines[0], "pid"));
+	o->tid = g->tid;
+	o->slot = mmr_ladder_slot_of(l, g->tid);
+	o->state = k->state;
+	mmr_signature_frames(k->stack ? k->stack : "", MMR_FRAMES, o->frames,
+			     sizeof(o->frames));
+	if (!o->frames[0] && k->wchan && strcmp(k->wchan, "0"))
+		snprintf(o->frames, sizeof(o->frames), "%s", k->wchan);
+	l->nothers++;
+	for (i = 0; o->frames[0] && i < l->nothers - 1; i++)
+		if (!strcmp(o->frames, l->others[i].frames))
+			return l->others[i].tid;
+	return 0;
+}
+
 static void gather_end(struct mmr_ladder *l, struct gather *g, json_t *tasks)
 {
 	json_t *task, *samples = json_array();
 	struct look k[4];
 	const char *prev = NULL;
+	pid_t like = 0;
 	int i;
 
 	for (i = 0; i < g->n; i++) {
@@ -343,8 +240,12 @@ static void gather_end(struct mmr_ladder *l, struct gather *g, json_t *tasks)
 		json_array_append_new(tasks, task);
 		if (g->tid == l->tid)
 			culprit_facts(l, k, g->n);
+		else
+			like = keep_other(l, g, &k[g->n - 1]);
 		stack_title(l, g->tid, k[g->n - 1].state);
-		for (i = 0; i < g->n; i++) {
+		if (like)
+			fprintf(l->stacks, "kernel: as tid %d\n", like);
+		for (i = 0; i < g->n && !like; i++) {
 			if (!k[i].stack || !strchr(k[i].stack, '<') ||
 			    (prev && !strcmp(prev, k[i].stack)))
 				continue;
@@ -352,7 +253,8 @@ static void gather_end(struct mmr_ladder *l, struct gather *g, json_t *tasks)
 				prev ? "later:\n" : "kernel:\n", k[i].stack);
 			prev = k[i].stack;
 		}
-		fprintf(l->stacks, "%s\n", prev ? "" : no_stack(&k[g->n - 1]));
+		fprintf(l->stacks, "%s\n",
+			prev || like ? "" : no_stack(&k[g->n - 1]));
 	}
 	json_decref(samples);
 	for (i = 0; i < g->n; i++)
@@ -449,6 +351,39 @@ const char *mmr_ladder_proc_brief(struct mmr_ladder *l)
 	return proc_step(l, true);
 }
 
+/* The frames; at the innermost one of mmrace-child the statement of the case
+ * that it runs for, with its number. */
+static void user_stack(struct mmr_ladder *l, pid_t tid, const char *text)
+{
+	int slot = mmr_ladder_slot_of(l, tid);
+	const char *line, *end, *in;
+	uint32_t stmt = 0;
+	char *what = NULL;
+
+	if (slot >= 0)
+		stmt = atomic_load(
+			&(MMR_AREA_AT(l->s->area, l->s->area->threads_off,
+				      struct mmr_thread_slot) +
+			  slot)
+				 ->stmt);
+	if (stmt && mmr_case_stmt(l->s->c, (int)stmt - 1))
+		what = mmr_case_print_stmt(
+			mmr_case_stmt(l->s->c, (int)stmt - 1));
+	for (line = text; *line; line = *end ? end + 1 : end) {
+		end = strchrnul(line, '\n');
+		in = memmem(line, (size_t)(end - line), "(mmrace-child)", 14);
+		fprintf(l->stacks, "%.*s", (int)(end - line), line);
+		if (in && what) {
+			fprintf(l->stacks, "  <- statement %u: `%s`", stmt,
+				what);
+			free(what);
+			what = NULL;
+		}
+		fputc('\n', l->stacks);
+	}
+	free(what);
+}
+
 const char *mmr_ladder_ptrace(struct mmr_ladder *l)
 {
 	const char *args[2 + UNWIND_MAX + 1] = {"unwind"}, *text, *error;
@@ -488,9 +423,9 @@ const char *mmr_ladder_ptrace(struct mmr_ladder *l)
 		if (error && l->tracer && tid == l->tid)
 			error = "another process traces it already";
 		stack_title(l, tid, 0);
-		fprintf(l->stacks, "%s%s%s%s\n", text ? text : "",
-			error ? "(" : "", error ? error : "",
-			error ? ")\n" : "");
+		user_stack(l, tid, text ? text : "");
+		fprintf(l->stacks, "%s%s%s\n", error ? "(" : "",
+			error ? error : "", error ? ")\n" : "");
 		if (error && tid == l->tid) {
 			mmr_ladder_missing(l, "user stack: %s", error);
 			note = "no user stack";
@@ -504,46 +439,4 @@ const char *mmr_ladder_ptrace(struct mmr_ladder *l)
 				   ret == -ETIME ? "did not come back in 1 s"
 						 : strerror(-ret));
 	return ret == -ETIME ? "the helper got stuck" : note;
-}
-
-/* Puts names in place of addresses in one list of chains. */
-static void name_chains(struct mmr_ladder *l, json_t *chains, char *names)
-{
-	uint64_t ips[SYMS_MAX];
-	char exe[32];
-	json_t *chain, *ip;
-	size_t i, k;
-	int n = 0;
-
-	memset(names, 0, (size_t)SYMS_MAX * SYM_LEN);
-	json_array_foreach (chains, i, chain)
-		json_array_foreach (json_object_get(chain, "frames"), k, ip)
-			if (n < SYMS_MAX)
-				ips[n++] = strtoull(json_string_value(ip), NULL,
-						    16);
-	if (!n)
-		return;
-	snprintf(exe, sizeof(exe), "/proc/%d/exe", l->pid);
-	mmr_perf_user_names(exe, ips, n, names, SYM_LEN);
-	mmr_perf_kernel_names(ips, n, names, SYM_LEN);
-	n = 0;
-	json_array_foreach (chains, i, chain)
-		json_array_foreach (json_object_get(chain, "frames"), k, ip) {
-			if (n < SYMS_MAX && names[(size_t)n * SYM_LEN])
-				json_string_set(ip,
-						names + (size_t)n * SYM_LEN);
-			n++;
-		}
-}
-
-void mmr_ladder_symbols(struct mmr_ladder *l)
-{
-	json_t *perf = json_object_get(l->root, "perf");
-	char *names = malloc((size_t)SYMS_MAX * SYM_LEN);
-
-	if (perf && names) {
-		name_chains(l, json_object_get(perf, "chains"), names);
-		name_chains(l, json_object_get(perf, "cpu_profile"), names);
-	}
-	free(names);
 }

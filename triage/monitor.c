@@ -119,6 +119,9 @@ static void send(struct mmr_target *t, const struct mmr_suspect *s,
 	e->suspect = *s;
 	e->at_ns = now;
 	t->fired = true;
+	/* Its counters would sample beside those of the evidence. */
+	mmr_detect_free(t->detect);
+	t->detect = NULL;
 	mmr_target_send(t, e);
 }
 

@@ -146,6 +146,19 @@ void mmr_perf_close(struct mmr_perf *p)
 	*p = none;
 }
 
+void mmr_perf_none(struct mmr_perf *p)
+{
+	const struct mmr_perf none = NONE;
+
+	*p = none;
+}
+
+void mmr_perf_stop_samples(struct mmr_perf *p)
+{
+	if (p->sample_fd >= 0)
+		ioctl(p->sample_fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+
 static int64_t value(int fd)
 {
 	uint64_t v;

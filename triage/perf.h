@@ -30,6 +30,10 @@ struct mmr_perf_sum {
 
 /* Adds the samples of page faults since the last call to sum. */
 void mmr_perf_drain(struct mmr_perf *p, struct mmr_perf_sum *sum);
+/* An empty one: close() and drain() take it. */
+void mmr_perf_none(struct mmr_perf *p);
+/* Counts on, but samples no more faults: sampling costs as much as a fault. */
+void mmr_perf_stop_samples(struct mmr_perf *p);
 /* -1 when that counter could not be opened. */
 int64_t mmr_perf_switches(const struct mmr_perf *p);
 int64_t mmr_perf_migrations(const struct mmr_perf *p);

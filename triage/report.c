@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -16,7 +17,9 @@
 #include "version.h"
 
 #define COLUMNS 74
-#define STACK_LINES 60
+#define STACK_LINES 100
+#define LOG_LINES 80
+#define REPORTS 8 /* of the kernel log, shown */
 
 static const char *str(const json_t *j, const char *key)
 {
@@ -307,6 +310,9 @@ static void symptom(FILE *out, const struct mmr_report *r)
 			str(json_array_get(a, 0), "address"),
 			num(json_array_get(a, 0), "samples"),
 			num(p, "samples"));
+	if (str(r->verdict, "class"))
+		fprintf(out, "    kind               %s\n",
+			str(r->verdict, "class"));
 	fprintf(out, "    signature          %s\n",
 		str(r->verdict, "signature"));
 	fprintf(out,
@@ -319,6 +325,7 @@ static void tried(FILE *out, const json_t *e)
 	const json_t *steps = json_object_get(e, "steps");
 	const json_t *missing = json_object_get(e, "missing"), *s;
 	const char *ended = str(e, "ended_by");
+	bool step = false;
 	size_t i;
 
 	heading(out, "What was looked at, and what it changed");
@@ -334,8 +341,14 @@ static void tried(FILE *out, const json_t *e)
 			str(s, "note") && *str(s, "note") ? "  " : "",
 			str(s, "note") ? str(s, "note") : "");
 	}
-	if (ended && strcmp(ended, "none"))
-		fprintf(out, "\nThe stall ended after step %s.\n", ended);
+	for (i = 0; ended && i < json_array_size(steps); i++)
+		step |= !strcmp(ended, str(json_array_get(steps, i), "name"));
+	if (ended && !strcmp(ended, "itself"))
+		fprintf(out, "\nThe stall ended by itself before the first "
+			     "step.\n");
+	else if (ended && strcmp(ended, "none"))
+		fprintf(out, "\nThe stall ended after %s%s.\n",
+			step ? "step " : "--", ended);
 	else if (json_array_size(steps))
 		fprintf(out, "\nNone of this ended it.\n");
 	if (json_array_size(missing)) {
@@ -346,50 +359,51 @@ static void tried(FILE *out, const json_t *e)
 	}
 }
 
-static void profile(FILE *out, const json_t *e)
-{
-	const json_t *p =
-		json_object_get(json_object_get(e, "perf"), "cpu_profile");
-	const json_t *best = NULL, *c, *frames;
-	double most = 0, all = 0;
-	size_t i;
-
-	for (i = 0; i < json_array_size(p); i++) {
-		c = json_array_get(p, i);
-		all += num(c, "samples");
-		if (num(c, "samples") > most) {
-			most = num(c, "samples");
-			best = c;
-		}
-	}
-	if (!best)
-		return;
-	fprintf(out, "\nWhile on CPU, most often (%.0f of %.0f samples):\n\n",
-		most, all);
-	frames = json_object_get(best, "frames");
-	for (i = 0; i < json_array_size(frames); i++)
-		fprintf(out, "    %s\n",
-			json_string_value(json_array_get(frames, i)));
-}
-
+/* Each report of the log by itself; the whole log where there is none. */
 static void kernel_log(FILE *out, const json_t *e)
 {
+	const json_t *k = json_object_get(e, "kernel"), *r;
+	const json_t *reports = json_object_get(k, "reports");
 	const char *log = str(e, "log");
+	size_t i;
 
 	if (!log)
-		log = str(json_object_get(e, "kernel"), "log");
+		log = str(k, "log");
 	if (!log || !*log)
 		return;
 	heading(out, "Kernel log since the case began");
-	block(out, log, 80);
+	for (i = 0; i < json_array_size(reports) && i < REPORTS; i++) {
+		r = json_array_get(reports, i);
+		fprintf(out, "%s%s", i ? "\n" : "", str(r, "kind"));
+		if (num(r, "cpu") >= 0)
+			fprintf(out, ", CPU %.0f", num(r, "cpu"));
+		if (num(r, "pid") >= 0)
+			fprintf(out, ", task %s (%.0f)", str(r, "comm"),
+				num(r, "pid"));
+		fprintf(out, "%s%s:\n\n",
+			json_is_true(json_object_get(r, "complete"))
+				? ""
+				: ", its end is missing",
+			json_is_true(json_object_get(r, "mixed"))
+				? ", lines of another report may be in it"
+				: "");
+		block(out, str(r, "text"), LOG_LINES);
+	}
+	if (json_array_size(reports) > REPORTS)
+		fprintf(out, "\nand %zu more; kernel.log has all.\n",
+			json_array_size(reports) - REPORTS);
+	if (!json_array_size(reports))
+		block(out, log, LOG_LINES);
 }
 
 int mmr_report_write(FILE *out, const struct mmr_report *r)
 {
 	const json_t *v = r->verdict;
 	const char *op = str(json_object_get(r->evidence, "culprit"), "op");
-	const char *guest = str(r->evidence, "guest");
+	const char *guest = str(v, "guest");
 
+	if (!guest)
+		guest = str(r->evidence, "guest");
 	fprintf(out, "Subject: [BUG] mm: %s%s%s, %s %s\n\n", str(v, "verdict"),
 		op ? " in " : "", op ? op : "", str(v, "kernel"),
 		str(v, "arch"));
@@ -402,7 +416,6 @@ int mmr_report_write(FILE *out, const struct mmr_report *r)
 		heading(out, "Stacks");
 		block(out, r->stacks, STACK_LINES);
 	}
-	profile(out, r->evidence);
 	kernel_log(out, r->evidence);
 	tried(out, r->evidence);
 	if (r->timeline) {

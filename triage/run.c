@@ -24,6 +24,7 @@
 #include "cap.h"
 #include "engine.h"
 #include "guest.h"
+#include "known.h"
 #include "memcg.h"
 #include "monitor.h"
 #include "run_stat.h"
@@ -385,17 +386,21 @@ static void on_event(struct run *r)
 	res->stmt = s->stmt;
 	res->detect_ns = s->wall_ns;
 	res->hit_round = r->opts->first_round + (round ? round - 1 : 0);
-	if (r->opts->on_finding)
+	if (r->opts->on_finding) {
+		s->before = "on-finding";
 		run_hook(r);
-	if (r->opts->hold)
+	}
+	if (r->opts->hold) {
+		s->before = "hold";
 		hold(r);
+	}
 	if (r->opts->no_evidence)
 		mmr_evidence_brief(s, res);
 	else
 		mmr_evidence_take(s, res);
-	res->verdict = s->verdict;
-	res->log = s->klog ? strdup(s->klog)
-			   : mmr_klog_since(&r->target->klog_mark);
+	if (!res->log)
+		res->log = s->klog ? strdup(s->klog)
+				   : mmr_klog_since(&r->target->klog_mark);
 }
 
 /* What the monitor may have had no tick for: a run can be over in less. */
@@ -562,13 +567,37 @@ static void run(struct run *r)
 	check_restored(r);
 }
 
+/* A hit that --known sets aside keeps its signature and evidence, and is no
+ * hit any more. */
+static void set_aside(const struct mmr_run_opts *opts,
+		      struct mmr_run_result *res)
+{
+	char text[sizeof(res->text)], until[16];
+	const char *reason;
+
+	if (!opts->known || !mmr_verdict_is_hit(res->verdict))
+		return;
+	reason =
+		mmr_known_match(opts->known, res->signature, time(NULL), until);
+	if (!reason)
+		return;
+	memcpy(text, res->text, sizeof(text));
+	say(res, MMR_KNOWN, "set aside until %s (%.120s): %.240s", until,
+	    reason, text);
+}
+
 int mmr_run(const struct mmr_case *c, const struct mmr_run_opts *opts,
 	    struct mmr_run_result *res)
 {
 	struct run r = {.c = c, .opts = opts, .res = res};
+	int err;
 
-	if (opts->guest)
-		return mmr_guest_run(opts->guest, c, opts, res);
+	if (opts->guest) {
+		err = mmr_guest_run(opts->guest, c, opts, res);
+		if (!err)
+			set_aside(opts, res);
+		return err;
+	}
 	memset(res, 0, sizeof(*res));
 	res->stmt = -1;
 	r.child.pidfd = -1;
@@ -587,6 +616,7 @@ int mmr_run(const struct mmr_case *c, const struct mmr_run_opts *opts,
 		mmr_memcg_remove(&r.outside);
 	if (r.settings)
 		mmr_settings_restore();
+	set_aside(opts, res);
 	return 0;
 }
 

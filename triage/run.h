@@ -27,6 +27,7 @@ enum mmr_verdict {
 	MMR_LEAK,
 	MMR_CRASH,
 	MMR_TOOL_FAILED, /* mmrace itself: text says what */
+	MMR_KNOWN, /* a hit that is set aside by --known: text says why */
 	MMR_VERDICTS
 };
 
@@ -54,6 +55,7 @@ struct mmr_run_opts {
 	bool no_monitor; /* bench only: nobody watches */
 	bool no_evidence; /* only the verdict and signature (min) */
 	struct mmr_guest *guest; /* run in one of these guests; NULL: here */
+	struct mmr_known *known; /* signatures that are set aside, NULL none */
 	const char *on_finding; /* command run at the first hit, NULL none */
 	uint16_t cpus[64]; /* to use; ncpus 0: all allowed */
 	int ncpus;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../ops/clock.h"
 #include "../ops/compile.h"
 #include "ladder.h"
 
@@ -57,16 +58,38 @@ static void add_who(const struct mmr_ladder *l, struct text *t)
 		add(t, " (tid %d)", l->tid);
 }
 
-static void add_statement(const struct mmr_ladder *l, struct text *t)
+static void add_stmt(const struct mmr_ladder *l, int stmt, struct text *t)
 {
-	const struct mmr_stmt *st = mmr_case_stmt(l->s->c, l->s->stmt);
-	char *text = l->s->stmt >= 0 && st ? mmr_case_print_stmt(st) : NULL;
+	const struct mmr_stmt *st = mmr_case_stmt(l->s->c, stmt);
+	char *text = stmt >= 0 && st ? mmr_case_print_stmt(st) : NULL;
 
 	if (text && strlen(text) > STMT_MAX)
 		strcpy(text + STMT_MAX - 3, "...");
 	if (text)
 		add(t, " in `%s`", text);
 	free(text);
+}
+
+static void add_statement(const struct mmr_ladder *l, struct text *t)
+{
+	add_stmt(l, l->s->stmt, t);
+}
+
+static void add_slot_statement(const struct mmr_ladder *l, int slot,
+			       struct text *t)
+{
+	const struct mmr_thread_slot *s =
+		MMR_AREA_AT(l->s->area, l->s->area->threads_off,
+			    struct mmr_thread_slot) +
+		slot;
+
+	add_stmt(l, (int)atomic_load(&s->stmt) - 1, t);
+}
+
+/* Seconds since the flag was taken up. */
+static double looked(const struct mmr_ladder *l)
+{
+	return seconds(mmr_clock_monotonic() - l->t0_ns);
 }
 
 /* Who holds it by ptrace: the one lock whose owner can be named. */
@@ -82,6 +105,54 @@ static void add_tracer(const struct mmr_ladder *l, struct text *t)
 		add(t, " thread %s of process %s", thread, proc);
 	}
 	add(t, " (tid %d)", l->tracer);
+}
+
+/* Who may have the lock that it waits for: the one of its process that is in
+ * the kernel and does not wait for it.  The kernel does not tell the owner. */
+static void add_holder(const struct mmr_ladder *l, struct text *t)
+{
+	const struct mmr_other *o;
+	const char *thread, *proc;
+
+	if (!l->lock_wait)
+		return;
+	if (l->verdict != MMR_LOCK_STARVATION)
+		add(t, ", waiting for the address-space lock");
+	if (l->holder < 0)
+		return;
+	o = &l->others[l->holder];
+	mmr_ladder_names(l->s, o->slot, &thread, &proc);
+	add(t, ", which thread %s (tid %d) may hold", thread, o->tid);
+	add_slot_statement(l, o->slot, t);
+	if (o->state == 'R')
+		add(t, ", on CPU");
+	else if (o->frames[0])
+		add(t, ", asleep in %.*s", (int)strcspn(o->frames, "<"),
+		    o->frames);
+}
+
+/* What the kind of stall adds to what has been said. */
+static void add_kind(const struct mmr_ladder *l, struct text *t)
+{
+	switch (l->stall) {
+	case MMR_STALL_PAUSE:
+		add(t, "; the machine stood still for most of that time, which "
+		       "is no fault of the kernel that runs here");
+		break;
+	case MMR_STALL_BLOCKED:
+		add(t, ": blocked");
+		break;
+	case MMR_STALL_SPINS:
+		add(t, ", always in the same place: it spins");
+		break;
+	case MMR_STALL_SLOW:
+		if (l->paths > 2)
+			add(t, ", in %d places of the kernel", l->paths);
+		add(t, ": slow, but it moves");
+		break;
+	default:
+		break;
+	}
 }
 
 /* "asleep in futex_wait_queue (state S)", "on CPU (98 %)". */
@@ -115,6 +186,7 @@ static void add_where(const struct mmr_ladder *l, struct text *t)
 	if (l->state)
 		add(t, " (state %c)", l->state);
 	add_tracer(l, t);
+	add_holder(l, t);
 }
 
 /*
@@ -135,7 +207,7 @@ static void add_faults(const struct mmr_ladder *l, struct text *t)
 	double rate = fault_rate(l);
 	uint64_t addr = l->addr_of ? l->addr : l->s->fault_addr;
 
-	if (l->s->verdict != MMR_FAULT_STORM && rate < 100)
+	if (l->verdict != MMR_FAULT_STORM && rate < 100)
 		return;
 	if (rate >= 0)
 		add(t, ", %.0f page faults/s", rate);
@@ -203,7 +275,7 @@ static void add_stalled(const struct mmr_ladder *l, struct text *t)
 	double wall = seconds(s->wall_ns);
 
 	add_who(l, t);
-	switch (s->verdict) {
+	switch (l->verdict) {
 	case MMR_FAULT_STORM:
 		add(t, " faults again and again");
 		add_statement(l, t);
@@ -215,7 +287,10 @@ static void add_stalled(const struct mmr_ladder *l, struct text *t)
 	case MMR_LOCK_STARVATION:
 		add(t, " waits for the address-space lock");
 		add_statement(l, t);
-		add(t, " since %.2f s, while others take it", wall);
+		add(t,
+		    " since %.2f s, while others take it (they finished "
+		    "%" PRIu64 " calls during %.2f s of looking)",
+		    wall, l->other_ops, looked(l));
 		break;
 	case MMR_HANG:
 		add(t, " is stuck");
@@ -231,12 +306,17 @@ static void add_stalled(const struct mmr_ladder *l, struct text *t)
 	if (s->limit_ns)
 		add(t, " (limit %.4g s)", seconds(s->limit_ns));
 	add_where(l, t);
+	add_kind(l, t);
 	add_faults(l, t);
 	add_switches(l, t);
 	if (s->pause_ns > 1000000)
 		add(t, "; %.0f ms of it the machine stood still",
 		    (double)s->pause_ns / 1e6);
-	if (l->steps && l->ended_by)
+	if (l->steps && l->ended_by && !strcmp(l->ended_by, "itself"))
+		add(t, "; it went on by itself before it was looked at");
+	else if (l->steps && l->ended_by && l->ended_by == l->s->before)
+		add(t, "; it went on after %s", l->ended_by);
+	else if (l->steps && l->ended_by)
 		add(t, "; it went on after step %s", l->ended_by);
 	else if (l->steps)
 		add(t, "; no step of looking at it ended it");
@@ -250,7 +330,7 @@ void mmr_ladder_sentence(const struct mmr_ladder *l, char *out, size_t n)
 	if (!n)
 		return;
 	out[0] = '\0';
-	switch (l->s->verdict) {
+	switch (l->verdict) {
 	case MMR_CRASH:
 		add_crash(l, &t);
 		break;
@@ -286,8 +366,8 @@ void mmr_ladder_signature(const struct mmr_ladder *l, char *sig, size_t nsig,
 	if (s->stmt >= 0 && st)
 		op = st->kind == MMR_STMT_OP ? st->op->name : "loop";
 	sig[0] = '\0';
-	add(&t, "%s", mmr_verdict_name(s->verdict));
-	switch (s->verdict) {
+	add(&t, "%s", mmr_verdict_name(l->verdict));
+	switch (l->verdict) {
 	case MMR_KERNEL_LOG:
 		mmr_signature_klog(s->klog ? s->klog : "", title,
 				   sizeof(title));
@@ -313,5 +393,5 @@ void mmr_ladder_signature(const struct mmr_ladder *l, char *sig, size_t nsig,
 			add(&t, " %s", l->frames);
 		break;
 	}
-	mmr_signature_id(s->verdict, sig, id, nid);
+	mmr_signature_id(l->verdict, sig, id, nid);
 }

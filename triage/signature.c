@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "klog_split.h"
 #include "ladder.h"
 
 /* Frames that every system call, fault or switch has: they say nothing. */
@@ -188,7 +189,7 @@ static size_t title_word(const char *w, size_t n)
 	return n;
 }
 
-void mmr_signature_klog(const char *log, char *out, size_t n)
+static void title_of(const char *log, char *out, size_t n)
 {
 	const char *line, *end, *w, *first = NULL, *fend = NULL;
 	size_t len, used = 0;
@@ -218,4 +219,20 @@ void mmr_signature_klog(const char *log, char *out, size_t n)
 			out[used] = '\0';
 		}
 	}
+}
+
+void mmr_signature_klog(const char *log, char *out, size_t n)
+{
+	struct mmr_klog_split split;
+	int i = 0;
+
+	/* The first report of several; "cut here" alone is no title. */
+	if (!mmr_klog_split(log, strlen(log), &split)) {
+		while (i < split.n && split.reports[i].title[0] == '-')
+			i++;
+		if (i < split.n)
+			log = split.reports[i].title;
+	}
+	title_of(log, out, n);
+	mmr_klog_split_free(&split);
 }

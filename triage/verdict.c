@@ -16,6 +16,7 @@ static const char *const names[MMR_VERDICTS] = {
 	[MMR_LEAK] = "leak",
 	[MMR_CRASH] = "crash",
 	[MMR_TOOL_FAILED] = "tool-failed",
+	[MMR_KNOWN] = "known",
 };
 
 const char *mmr_verdict_name(enum mmr_verdict v)

@@ -1,0 +1,153 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Evidence of the canaries: every file, the sentence, the order of the steps
+# by their time stamps, and what ended the stall.  Red when a step comes out of
+# order, before the disk has what it may destroy, or when a stall that a look
+# ends is not told from one that goes on.
+
+. "$(dirname "$0")/../lib.sh"
+t_need_tool
+TOOLS=$BUILD/tools
+CANARIES=$TOP/tests/canary
+
+# look CANARY ENDED_BY CLASS SENTENCE [VAR=VALUE...]: one hit; FOUND is its
+# folder.  The sentence is an extended regular expression.
+look() {
+	local name=$1 ended=$2 class=$3 sentence=$4 f out=$WORK/$1-$2
+	shift 4
+	FOUND=
+	t_run env "$@" "$MMRACE" replay --quiet --runs 1 --out "$out" \
+		${HOOK:+--on-finding "$HOOK"} "$CANARIES/$name.case"
+	if [ "$RC" = 4 ]; then
+		t_skip "$name" "$(head -n 1 "$ERR" | cut -c 1-120)"
+		return 1
+	fi
+	t_rc "$name, $ended: found" 1
+	set -- "$out"/findings/*/
+	FOUND=$1
+	for f in case.case first.case verdict.json evidence.json stacks.txt \
+		timeline.json report.md repro.c; do
+		[ -s "$FOUND/$f" ] || echo "$f"
+	done >"$WORK/missing"
+	[ ! -s "$WORK/missing" ]
+	t_result $? "$name, $ended: all files"
+	t_note 'missing or empty:' "$WORK/missing"
+	[ "$(t_json_get "$FOUND/evidence.json" ended_by)" = "$ended" ] &&
+		[ "$(t_json_get "$FOUND/verdict.json" ended_by)" = "$ended" ]
+	t_result $? "$name: ended by $ended"
+	[ "$(t_json_get "$FOUND/evidence.json" class)" = "$class" ]
+	t_result $? "$name, $ended: it is $class"
+	t_json_get "$FOUND/evidence.json" text >"$WORK/text"
+	t_match "$name, $ended: the sentence" "$WORK/text" "$sentence"
+	t_note "$(cat "$WORK/text")"
+	t_ok "$name, $ended: the steps are in order" "$TOOLS/ladder" \
+		"$FOUND/evidence.json"
+	t_ok "$name, $ended: the timeline is a trace" "$TOOLS/trace" \
+		"$FOUND/timeline.json"
+	[ -z "$(find "$out" -name 'spool-*')" ]
+	t_result $? "$name, $ended: no spool is left"
+}
+
+NUMBER='[0-9]+(\.[0-9]+)?'
+SINCE="for $NUMBER s \\(limit 2 s\\)"
+STACK=
+if is_root; then STACK='futex_'; fi
+
+look futex none blocked \
+	"thread W of process main \\(tid [0-9]+\\) is stuck in .futex_wait lost.: no progress in the calm phase $SINCE, asleep.* in $STACK.*: blocked.*no step of looking at it ended it"
+t_match 'futex: its kernel stack' "$FOUND/stacks.txt" 'futex_|no kernel stack'
+t_match 'futex: its user stack names the statement' "$FOUND/stacks.txt" \
+	'^#[0-9]+ [a-z_]+[+]0x.*\(mmrace-child\)  <- statement 1: .futex_wait lost'
+look uffd none blocked \
+	"thread T .* is stuck in .write m0 step=1p.: .*$SINCE, asleep.*: blocked"
+look exit none held \
+	'process victim \(pid [0-9]+\) has not finished its exit after .* stopped.*held by its tracer thread T of process main \(tid [0-9]+\)'
+
+# What a debugger's attach ends: asleep, and a storm on a CPU.
+look ptrace ptrace blocked \
+	"thread W .* is stuck in .rt_sigtimedwait.: .*asleep.*: blocked.*it went on after step ptrace"
+look ptrace-storm ptrace storm \
+	'thread A .* faults again and again in .write m0., .*[1-9][0-9]* page faults/s all at 0x[0-9a-f]+, .*it went on after step ptrace'
+
+# The helper that a step runs stops the process and lets it go on: then it is
+# that step which ended it.
+cat >"$WORK/cure" <<'EOT'
+#!/bin/sh
+[ "$2" = "$CURE" ] && kill -STOP "$3" && kill -CONT "$3"
+exec "$REAL" "$@"
+EOT
+chmod +x "$WORK/cure"
+for step in proc maps; do
+	look ptrace $step blocked "it went on after step $step" CURE=$step \
+		REAL="$MMRACE" MMRACE_HELPER="$WORK/cure"
+done
+t_match 'maps: what would disturb it is left out' "$FOUND/report.md" \
+	'ptrace.*skipped: it moves again'
+# shellcheck disable=SC2016 # for the hook's shell
+HOOK='kill -STOP $MMRACE_PID; kill -CONT $MMRACE_PID' \
+	look ptrace on-finding blocked 'it went on after on-finding'
+
+# The storm's numbers against another program's count of the same time.
+export MMR_COUNT=$WORK/count TOOLS
+# shellcheck disable=SC2016
+HOOK='"$TOOLS/faultcount" $MMRACE_TID 1500 "$MMR_COUNT" </dev/null >/dev/null 2>&1 &' \
+	look storm none storm \
+	'thread T .* faults again and again in .write m0., no new page for .* page faults/s all at 0x[0-9a-f]+, no voluntary'
+e=$FOUND/evidence.json
+if [ -z "$(t_json_get "$e" perf)" ]; then
+	t_skip 'storm: faults a second' 'no perf here'
+else
+	counted() { [ "$(wc -l <"$MMR_COUNT")" -ge 100 ]; }
+	eventually 5 counted
+	t0=$(t_json_get "$e" t0_monotonic_ns)
+	at=$(t_json_get "$e" steps.1.at_ms)
+	took=$(t_json_get "$e" steps.1.took_ms)
+	window=$(t_json_get "$e" perf.window_ms)
+	rate=$(t_json_get "$e" perf.faults_per_s)
+	faults=$(t_json_get "$e" perf.page_faults)
+	# Counts at the ends of the window, between two lines of the other's.
+	awk -v t0="$t0" -v at="$at" -v took="$took" -v w="$window" \
+		-v rate="$rate" -v faults="$faults" '
+	function at_time(t,  i) {
+		i = 2
+		while (i < n && time[i] < t)
+			i++
+		part = (t - time[i - 1]) / (time[i] - time[i - 1])
+		return count[i - 1] + (count[i] - count[i - 1]) * part
+	}
+	{ n++; time[n] = $1; count[n] = $2 }
+	END {
+		end = t0 + (at + took) * 1e6
+		other = at_time(end) - at_time(end - w * 1e6)
+		printf "in %.0f ms: %d faults, ", w, faults
+		printf "the other counts %.0f\n", other
+		off = faults / other - 1
+		exit !(off < 0.1 && off > -0.1 && n > 100)
+	}' "$MMR_COUNT" >"$WORK/rates"
+	t_result $? 'storm: faults a second within 10 % of another count'
+	t_note "$(cat "$WORK/rates")"
+fi
+# The address is where the case mapped its page: what the ring says.
+mapped=$(printf '0x%x' "$(t_json_get "$FOUND/timeline.json" \
+	traceEvents | grep -o '"result":[0-9]*' | head -n 1 | cut -d : -f 2)")
+grep -q "all at $mapped," "$WORK/text"
+t_result $? "storm: at the address of its page ($mapped)"
+t_match 'storm: user stack by symbol, offset and file' "$FOUND/stacks.txt" \
+	'^#[0-9]+ mmr_touch_[a-z]+[+]0x[0-9a-f]+ \(mmrace-child\)'
+if is_root && [ -n "$(t_json_get "$e" perf)" ]; then
+	t_match 'storm: the CPU profile is in stacks.txt' \
+		"$FOUND/stacks.txt" '^while on a CPU \(perf, [0-9]+ samples\)'
+	t_match 'storm: with kernel functions by name' "$FOUND/stacks.txt" \
+		'^  (asm_)?exc_page_fault[+]0x|^  do_(page_fault|mem_abort)[+]0x'
+fi
+
+# What is in the way of the disk does not hide the stall.
+t_run env TMPDIR="$WORK/nowhere" "$MMRACE" replay --quiet --runs 1 \
+	--out /dev/null/no "$CANARIES/storm.case"
+t_rc 'no disk: found all the same' 1
+t_match 'no disk: it says so' "$ERR" 'cannot be stored in /dev/null/no'
+
+none_running "$BUILD/mmrace-child"
+t_result $? 'no mmrace-child is left'
+t_done
