@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * ladder evidence.json: exit 0 when its steps came in the order that they
- * promise: numbers rise, no step begins before the one ahead of it is over,
+ * promise: numbers rise (2 and 3, which disturb nobody, may change places), no
+ * step begins before the one ahead of it is over,
  * and 1 to 4 were on the disk before the first of 5 to 7 began.  Else says
  * what is wrong.
  */
@@ -34,7 +35,9 @@ int main(int argc, char **argv)
 		const char *name =
 			json_string_value(json_object_get(s, "name"));
 
-		if (num(s, "step") <= last) {
+		/* A sleeper's stack may come before perf. */
+		if (num(s, "step") <= last &&
+		    !(num(s, "step") == 2 && last == 3)) {
 			printf("step %s comes after step %.0f\n", name, last);
 			bad = 1;
 		}
