@@ -124,6 +124,18 @@ struct mmr_proc_slot {
 	int32_t owner; /* the spawner's proc slot, -1: the supervisor */
 };
 
+#define MMR_LATE 16
+
+struct mmr_late {
+	_Atomic uint32_t ready; /* written, all of it */
+	uint32_t thread_slot;	/* ~0: an exit of proc_slot */
+	uint32_t proc_slot;
+	uint16_t stat; /* of its statement */
+	uint16_t pad;
+	uint64_t start, end; /* ticks */
+	uint64_t cpu_ns, delay_ns; /* at least, at most */
+};
+
 struct mmr_stat {
 	_Atomic uint64_t count, errors, unexpected; /* unexpected: not in -> */
 	_Atomic uint64_t sum, max; /* ticks */
@@ -177,6 +189,12 @@ struct mmr_area {
 	_Atomic int32_t supervisor_host_pid;
 	char fail_text[160];
 
+	/* What took longer than it may, for the watcher to judge; beyond
+	 * MMR_LATE they are only counted. */
+	_Atomic uint32_t nlate;
+	struct mmr_late late[MMR_LATE];
+	_Atomic uint32_t holds; /* counts stops, traces and freezes: time in
+				 * which somebody was held is nobody's */
 	_Atomic uint32_t frozen; /* bit i: group i of the case is, or is about
 				  * to be, frozen */
 

@@ -121,6 +121,10 @@ struct mmr_child {
 	uint64_t iteration;    /* of the loops around, for draws: folded from
 				* the outermost inwards as it * 1000003 + i */
 	uint64_t now;	       /* ticks at the start of this op */
+	/* For statements with `within`: run delay, CPU time and holds when it
+	 * was last looked, and when that was. */
+	uint64_t seen_delay_ns, seen_cpu_ns, seen_ticks;
+	uint32_t seen_holds;
 };
 
 /* The plan of an op id. */

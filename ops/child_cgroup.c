@@ -133,6 +133,7 @@ int64_t mmr_child_cgroup_freeze(struct mmr_child *c, uint32_t group, bool on)
 	if (mmr_child_stopping(c))
 		return MMR_SKIPPED;
 	atomic_fetch_or(&c->area->frozen, 1u << group);
+	atomic_fetch_add(&c->area->holds, 1);
 	ret = freeze(group, true);
 	if (ret < 0)
 		atomic_fetch_and(&c->area->frozen, ~(1u << group));

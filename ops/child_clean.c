@@ -122,6 +122,28 @@ void mmr_clean_scan(void)
 	}
 }
 
+/* Asleep is what is left of an exit's time.  Where the run delay is not known
+ * all of it could have been that: then only the CPU time counts. */
+static void judge(struct mmr_proc_slot *p, uint64_t start, uint64_t ns)
+{
+	uint64_t within = MMR_AREA_PTR->program.exit_within_ns, delay = ns;
+	uint64_t before = atomic_load(&p->delay_at_exit_ns), now;
+	int64_t cpu;
+
+	if (!within || ns < within || atomic_load(&p->held))
+		return;
+	cpu = mmr_sys_clock((int)((~(uint32_t)p->pid << 3) | 2));
+	cpu -= (int64_t)atomic_load(&p->cpu_at_exit_ns);
+	if (before != ~0ULL && atomic_load(&p->host_pid)) {
+		now = mmr_procfs_delay(atomic_load(&p->host_pid));
+		if (now != ~0ULL && now >= before)
+			delay = now - before;
+	}
+	mmr_late_exit((uint32_t)(p - mmr_proc_slots()), start,
+		      atomic_load(&p->exit_end), cpu > 0 ? (uint64_t)cpu : 0,
+		      delay);
+}
+
 /* What the exit of a zombie cost.  Not for what we killed ourselves. */
 static void measure(struct mmr_proc_slot *p)
 {
@@ -141,6 +163,7 @@ static void measure(struct mmr_proc_slot *p)
 	if (ns > e->max_ns)
 		e->max_ns = ns;
 	e->hist[mmr_hist_index(ns >> 10)]++;
+	judge(p, start, ns);
 	/* The CPU time at the start lacks what other threads used since the
 	 * last tick; an exit itself is the work of one task. */
 	cpu = mmr_sys_clock((int)((~(uint32_t)p->pid << 3) | 2));

@@ -120,9 +120,13 @@ static inline void run_op(struct mmr_child *c, const struct mmr_insn *in)
 
 	atomic_store_explicit(&slot->start, c->now, memory_order_relaxed);
 	atomic_store_explicit(&slot->stmt, in->stat + 1u, memory_order_release);
+	if (in->within)
+		mmr_late_begin(c, in);
 	ret = plan->run ? plan->run(c, in) : mmr_child_call(c, in, NULL);
 	if (ret != MMR_SKIPPED) {
 		end = mmr_child_now(c);
+		if (in->within && end - c->now > in->within)
+			mmr_late_end(c, in, end);
 		mmr_interp_count(c, in, ret, end);
 		c->now = end;
 	}

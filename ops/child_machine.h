@@ -80,6 +80,13 @@ void mmr_interp_run(struct mmr_child *c);
 void mmr_interp_count(struct mmr_child *c, const struct mmr_insn *in,
 		      int64_t ret, uint64_t end);
 
+/* child_late.c.  Before and after a statement that has a limit (in->within), and
+ * of an exit: what took too long is put down for the watcher. */
+void mmr_late_begin(struct mmr_child *c, const struct mmr_insn *in);
+void mmr_late_end(struct mmr_child *c, const struct mmr_insn *in, uint64_t end);
+void mmr_late_exit(uint32_t proc_slot, uint64_t start, uint64_t end,
+		   uint64_t cpu_ns, uint64_t delay_ns);
+
 /* child_thread.c.  A free thread slot, -EAGAIN when there is none. */
 int64_t mmr_thread_claim(void);
 /* Makes slot ready for program thread `thread` of proc slot `proc`. */

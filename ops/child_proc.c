@@ -309,8 +309,10 @@ static bool is_fatal(int sig)
  */
 static void before_signal(struct mmr_proc_slot *p, int sig)
 {
-	if (sig == SIG_STOP)
+	if (sig == SIG_STOP) {
 		atomic_fetch_or(&p->held, MMR_HELD_STOPPED);
+		atomic_fetch_add(&MMR_AREA_PTR->holds, 1);
+	}
 	if (sig == SIG_CONT)
 		atomic_fetch_and(&p->held, ~MMR_HELD_STOPPED);
 	if (!is_fatal(sig))
@@ -386,8 +388,10 @@ int64_t mmr_child_ptrace_seize(struct mmr_child *c, const struct mmr_insn *in,
 		p = &c->procs[v.a + i];
 		ret = mmr_sys4(__NR_ptrace, PTRACE_SEIZE, atomic_load(&p->pid),
 			       0, (int64_t)options);
-		if (ret == 0)
+		if (ret == 0) {
 			atomic_fetch_or(&p->held, MMR_HELD_TRACED);
+			atomic_fetch_add(&c->area->holds, 1);
+		}
 		if (ret < 0 && first == 0)
 			first = ret;
 	}

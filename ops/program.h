@@ -41,6 +41,8 @@ struct mmr_insn {
 	uint64_t tag; /* key of this statement's draws: thread name and the
 		       * statement's own text, not its position */
 	int64_t count; /* LOOP: turns, or ns */
+	uint64_t within; /* ticks that it may take, 0: nobody asks; from the
+			  * runner */
 	struct mmr_operand arg[MMR_MAX_ARGS];
 	int32_t accept[MMR_MAX_ACCEPT];
 };
@@ -89,6 +91,7 @@ struct mmr_program {
 	uint32_t drop_caps_lo, drop_caps_hi; /* nocap=: dropped by supervisor */
 	uint64_t may_write; /* bit i: setting i of setting.h */
 	struct mmr_outside outside;
+	uint64_t exit_within_ns; /* that an exit may take, 0: nobody asks */
 	uint32_t ncpus; /* CPUs to use, cpus[] */
 	uint16_t cpus[64]; /* their kernel numbers */
 	/* Offsets from the start of the area. */

@@ -41,6 +41,32 @@ void mmr_detect_limits_init(struct mmr_detect_limits *l,
 		l->progress_ns = MMR_S;
 }
 
+void mmr_detect_limits_tell(const struct mmr_detect_limits *l,
+			    struct mmr_area *area)
+{
+	struct mmr_program *prog = &area->program;
+	struct mmr_insn *in =
+		MMR_AREA_AT(area, prog->insns_off, struct mmr_insn);
+	const struct mmr_op *op;
+	uint32_t i;
+	int64_t ns;
+	int k;
+
+	prog->exit_within_ns = l->exit_ns > 0 ? (uint64_t)l->exit_ns : 0;
+	for (i = 0; i < prog->ninsns; i++) {
+		op = in[i].op < MMR_OP_LIMIT ? mmr_op_by_id(in[i].op) : NULL;
+		if (!op || op->class > MMR_CLASS_TOUCH)
+			continue;
+		ns = op->class == MMR_CLASS_CALL ? l->syscall_ns : 0;
+		for (k = 0; k < l->ncalls; k++)
+			if (l->calls[k].op == op->id)
+				ns = l->calls[k].ns;
+		if (ns > 0)
+			in[i].within =
+				mmr_clock_from_ns(&area->clock, (uint64_t)ns);
+	}
+}
+
 /* A limit below half a second has to be looked at sooner. */
 static int64_t watch_after(const struct mmr_detect_limits *l)
 {

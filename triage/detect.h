@@ -34,6 +34,8 @@ struct mmr_probe {
 	/* All CPUs late at once; the latest single CPU. */
 	int64_t (*pause)(void *arg, uint64_t from_ns, uint64_t to_ns);
 	int64_t (*late)(void *arg, uint64_t from_ns, uint64_t to_ns);
+	/* True when the task sleeps on the lock of its address space. */
+	bool (*on_mmap_lock)(void *arg, pid_t pid, pid_t tid);
 	/* Fault counters of perf: a handle or NULL; faults since then and the
 	 * address seen most (0 unknown). */
 	void *(*faults_open)(void *arg, pid_t tid);
@@ -69,6 +71,10 @@ struct mmr_detect_out {
 	bool flagged;	 /* suspect is filled in */
 	struct mmr_suspect suspect; /* c, klog and klog_mark are not */
 };
+
+/* Tells the program which statements have a limit of their own, and exits. */
+void mmr_detect_limits_tell(const struct mmr_detect_limits *l,
+			    struct mmr_area *area);
 
 struct mmr_detect;
 

@@ -33,7 +33,9 @@ struct mmr_suspect {
 	const char *before; /* done to it since the flag: "on-finding",
 			     * "hold"; NULL: nothing */
 	uint64_t klog_mark; /* kernel log sequence at the run's start */
-	const char *klog;   /* KERNEL_LOG: the lines */
+	const char *klog; /* KERNEL_LOG: the lines */
+	bool over; /* it has returned: wall_ns is what it took in all */
+	char note[160]; /* more for the sentence, "" nothing */
 };
 
 /*

@@ -7,6 +7,7 @@
 #define FAULTS_ONE_PAGE 100
 #define FAULTS_ANY 100000 /* in storm_ns */
 #define GIB (1LL << 30)
+#define STARVING_OTHERS 20
 
 static void fill(const struct mmr_detect *d, struct mmr_detect_out *out,
 		 enum mmr_verdict verdict, const struct mmr_account *a,
@@ -99,6 +100,79 @@ static int64_t fixed_limit(const struct mmr_detect_limits *l, unsigned int op)
 	return l->syscall_ns;
 }
 
+/* What a call or exit that is over took, without the waits for a CPU and
+ * without the times in which the machine or a CPU stood still. */
+static bool judge_late(struct mmr_detect *d, struct mmr_detect_out *out)
+{
+	uint32_t n =
+		atomic_load_explicit(&d->area->nlate, memory_order_acquire);
+
+	while (d->nlate < n && d->nlate < MMR_LATE) {
+		const struct mmr_late *l = &d->area->late[d->nlate];
+		const struct mmr_probe *p = d->probe;
+		struct mmr_account a = {.on = true};
+		uint64_t from, to;
+		int64_t wall, limit;
+		bool exits = l->thread_slot == ~0u;
+
+		if (!atomic_load_explicit(&l->ready, memory_order_acquire))
+			return false;
+		d->nlate++;
+		if (l->stat >= d->program->nstats ||
+		    (!exits && !d->insns[l->stat]))
+			continue;
+		from = mmr_watch_ns(d, l->start);
+		to = mmr_watch_ns(d, l->end);
+		wall = (int64_t)(to - from);
+		a.pause = p->pause(p->arg, from, to);
+		if (p->late(p->arg, from, to) > a.pause)
+			a.pause = p->late(p->arg, from, to);
+		a.cpu = (int64_t)l->cpu_ns < wall ? (int64_t)l->cpu_ns : wall;
+		a.delay = (int64_t)l->delay_ns;
+		a.asleep = wall - a.cpu - a.delay - a.pause;
+		if (a.asleep < 0)
+			a.asleep = 0;
+		limit = exits ? d->limits.exit_ns
+			      : fixed_limit(&d->limits, d->insns[l->stat]->op);
+		if (!limit || wall - a.delay - a.pause < limit ||
+		    a.cpu + a.asleep < limit)
+			continue;
+		fill(d, out, exits ? MMR_LONG_EXIT : MMR_LONG_SYSCALL, &a,
+		     d->now_ns - (uint64_t)wall, limit);
+		out->suspect.over = true;
+		out->suspect.proc_slot = (int)l->proc_slot;
+		if (!exits) {
+			out->suspect.thread_slot = (int)l->thread_slot;
+			out->suspect.stmt = (int)l->stat;
+			out->suspect.host_pid =
+				d->threads[l->thread_slot].host_pid;
+			out->suspect.host_tid =
+				d->threads[l->thread_slot].host_tid;
+		}
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Blocked on the lock of its address space while others of the process take it
+ * again and again: their calls that came to an end since it went to sleep.
+ */
+static bool starving(const struct mmr_detect *d, int slot)
+{
+	const struct mmr_watch *w = &d->w[slot];
+	const struct mmr_thread_slot *t = &d->threads[slot];
+	const struct mmr_probe *p = d->probe;
+
+	return p->on_mmap_lock &&
+	       mmr_watch_others(d, slot) - w->others_base >= STARVING_OTHERS &&
+	       p->on_mmap_lock(
+		       p->arg,
+		       atomic_load_explicit(&t->host_pid, memory_order_relaxed),
+		       atomic_load_explicit(&t->host_tid,
+					    memory_order_relaxed));
+}
+
 static bool judge_call(struct mmr_detect *d, int n, struct mmr_detect_out *out)
 {
 	int64_t limit, budget;
@@ -107,8 +181,15 @@ static bool judge_call(struct mmr_detect *d, int n, struct mmr_detect_out *out)
 	for (i = 0; i < n; i++) {
 		const struct mmr_watch *w = &d->w[i];
 
-		if (!mmr_watch_in_kernel(w) || !w->acc.on ||
-		    w->class != MMR_CLASS_CALL)
+		if (!mmr_watch_in_kernel(w) || !w->acc.on)
+			continue;
+		if ((w->class == MMR_CLASS_CALL ||
+		     w->class == MMR_CLASS_TOUCH) &&
+		    w->acc.asleep >= MMR_S && starving(d, i)) {
+			fill_thread(d, out, MMR_LOCK_STARVATION, i, MMR_S);
+			return true;
+		}
+		if (w->class != MMR_CLASS_CALL)
 			continue;
 		limit = fixed_limit(&d->limits, w->insn->op);
 		/* It may pass its limit yet, however long that is. */
@@ -271,7 +352,7 @@ bool mmr_judge(struct mmr_detect *d, struct mmr_detect_out *out)
 		n = MMR_THREAD_SLOTS;
 	d->suspecting = false;
 	if (judge_crash(d, out) || judge_storm(d, n, out) ||
-	    judge_call(d, n, out) || judge_exit(d, out))
+	    judge_call(d, n, out) || judge_late(d, out) || judge_exit(d, out))
 		return true;
 	if (d->calm_ns)
 		return judge_calm(d, n, out);

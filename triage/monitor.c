@@ -65,6 +65,12 @@ static int64_t probe_late(void *arg, uint64_t from, uint64_t to)
 	return mmr_heartbeat_late(from, to);
 }
 
+static bool probe_on_mmap_lock(void *arg, pid_t pid, pid_t tid)
+{
+	(void)arg;
+	return mmr_sample_on_mmap_lock(pid, tid);
+}
+
 static void *probe_faults_open(void *arg, pid_t tid)
 {
 	struct mmr_perf *p = malloc(sizeof(*p));
@@ -100,6 +106,7 @@ static const struct mmr_probe probe = {
 	.resolve = probe_resolve,
 	.pause = probe_pause,
 	.late = probe_late,
+	.on_mmap_lock = probe_on_mmap_lock,
 	.faults_open = probe_faults_open,
 	.faults_read = probe_faults_read,
 	.faults_close = probe_faults_close,

@@ -228,3 +228,49 @@ int mmr_sample_children(pid_t pid, pid_t *out, int max)
 	}
 	return n;
 }
+
+/*
+ * The kernel leaves out what sleeps on a lock's behalf, so wchan names who
+ * wanted it: these take the lock of an address space and sleep for nothing
+ * else themselves (mm/mmap.c, mm/memory.c, mm/madvise.c, mm/mprotect.c,
+ * mm/mremap.c, mm/mlock.c, mm/gup.c, kernel/fork.c, kernel/exit.c).
+ */
+bool mmr_sample_on_mmap_lock(pid_t pid, pid_t tid)
+{
+	static const char *const takers[] = {
+		"vm_mmap_pgoff",
+		"__vm_munmap",
+		"do_mprotect_pkey",
+		"do_madvise",
+		"madvise_lock",
+		"__do_sys_mremap",
+		"__se_sys_mremap",
+		"do_mlock",
+		"__mm_populate",
+		"lock_mm_and_find_vma",
+		"do_user_addr_fault",
+		"dup_mmap",
+		"dup_mm",
+		"__do_sys_brk",
+		"exit_mmap",
+		"exit_mm",
+		"rwsem_down_read_slowpath",
+		"rwsem_down_write_slowpath",
+	};
+	char path[64], name[64] = "";
+	ssize_t n;
+	size_t i;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/wchan", pid, tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, name, sizeof(name) - 1);
+	close(fd);
+	name[n > 0 ? n : 0] = 0;
+	for (i = 0; i < sizeof(takers) / sizeof(takers[0]); i++)
+		if (!strcmp(name, takers[i]))
+			return true;
+	return false;
+}

@@ -33,6 +33,9 @@ struct mmr_exit_sample {
 int mmr_sample_task(pid_t pid, pid_t tid, struct mmr_task_sample *s);
 /* The same for a process that exits; looks at 64 tasks at most. */
 int mmr_sample_exit(pid_t pid, struct mmr_exit_sample *s);
+/* True when the task sleeps on the lock of its address space, as far as
+ * /proc/.../wchan tells.  Takes no lock of the target. */
+bool mmr_sample_on_mmap_lock(pid_t pid, pid_t tid);
 /* Context switches so far.  0, -ESRCH, -errno. */
 int mmr_sample_switches(pid_t pid, pid_t tid, uint64_t *voluntary,
 			uint64_t *involuntary);

@@ -275,6 +275,15 @@ static void add_stalled(const struct mmr_ladder *l, struct text *t)
 	double wall = seconds(s->wall_ns);
 
 	add_who(l, t);
+	if (s->over) {
+		add(t, " took %.4g s", wall);
+		add_statement(l, t);
+		add(t, " (limit %.4g s): %.4g s on a CPU, %.4g s asleep, "
+		       "%.4g s waiting for a CPU",
+		    seconds(s->limit_ns), seconds(s->cpu_ns),
+		    seconds(s->asleep_ns), seconds(s->delay_ns));
+		return;
+	}
 	switch (l->verdict) {
 	case MMR_FAULT_STORM:
 		add(t, " faults again and again");
@@ -343,6 +352,7 @@ void mmr_ladder_sentence(const struct mmr_ladder *l, char *out, size_t n)
 		add_who(l, &t);
 		add(&t, " read what was not written");
 		add_statement(l, &t);
+		add(&t, "%s%s", l->s->note[0] ? ": " : "", l->s->note);
 		break;
 	case MMR_LEAK:
 		add(&t, "what the case took did not come back");
@@ -389,7 +399,7 @@ void mmr_ladder_signature(const struct mmr_ladder *l, char *sig, size_t nsig,
 		break;
 	default:
 		add(&t, " %s", op);
-		if (l->frames[0])
+		if (l->frames[0] && !s->over && s->verdict != MMR_CORRUPTION)
 			add(&t, " %s", l->frames);
 		break;
 	}

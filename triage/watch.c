@@ -249,6 +249,18 @@ uint64_t mmr_watch_pages(const struct mmr_detect *d, int slot)
 	return op ? work_bytes(d, slot, op) / page : 0;
 }
 
+uint64_t mmr_watch_others(const struct mmr_detect *d, int slot)
+{
+	uint32_t n = get32(&d->area->thread_slots), i;
+	uint64_t sum = 0;
+
+	for (i = 0; i < n && i < MMR_THREAD_SLOTS; i++)
+		if ((int)i != slot &&
+		    d->threads[i].proc_slot == d->threads[slot].proc_slot)
+			sum += get32(&d->threads[i].ops);
+	return sum;
+}
+
 int64_t mmr_watch_budget(const struct mmr_detect *d, int slot)
 {
 	const struct mmr_watch *w = &d->w[slot];
@@ -353,6 +365,7 @@ static void watch_begin(struct mmr_detect *d, int i)
 	pid_t tid = atomic_load_explicit(&s->host_tid, memory_order_relaxed);
 
 	w->segv_base = get(&s->faults);
+	w->others_base = mmr_watch_others(d, i);
 	w->faults = w->fault_addr = 0;
 	w->faults_ns = w->moved_ns = d->now_ns;
 	w->switches = tid && !p->switches(p->arg, pid, tid, &w->vol_base,

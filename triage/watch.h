@@ -56,6 +56,7 @@ struct mmr_watch {	 /* of a thread slot */
 	uint64_t moved_ns;  /* when the count last rose */
 	uint64_t faults_ns; /* when counting began */
 	uint64_t vol_base, invol_base;
+	uint64_t others_base; /* mmr_watch_others() when it began */
 	bool switches;
 	void *perf;
 	struct mmr_account acc;
@@ -83,6 +84,7 @@ struct mmr_detect {
 	uint64_t moved_ns; /* when anything of the target last moved */
 	uint64_t calm_ns;  /* since when ctl is not STORM, 0: storm */
 	uint64_t round, rounds_done, rounds_void, voids;
+	uint32_t nlate; /* of area->late, judged so far */
 	uint32_t state;
 	/* Of this tick. */
 	int nkernel, nwait_plain, nbusy, nexits, nsampled, nholders;
@@ -104,6 +106,8 @@ void mmr_watch_procs(struct mmr_detect *d);
 void mmr_watch_sample(struct mmr_detect *d);
 /* Pages that a call may have to work on, at most. */
 uint64_t mmr_watch_pages(const struct mmr_detect *d, int slot);
+/* Operations that the other threads of its process have finished so far. */
+uint64_t mmr_watch_others(const struct mmr_detect *d, int slot);
 /* CPU time that a call may take for the work it was given, ns. */
 int64_t mmr_watch_budget(const struct mmr_detect *d, int slot);
 /* Net time that counts against a thread: asleep, and on a CPU, for a CALL

@@ -53,6 +53,7 @@ struct world {
 	int64_t exit_run_per_tick;
 	int exit_err;
 	int64_t pause, late; /* of every stretch asked for: its part of 100 */
+	bool on_lock;	     /* all sleep on the lock of an address space */
 	int samples;	     /* taken so far */
 	int64_t calm_at, flagged_at; /* ms since the start, -1 */
 	bool voided;
@@ -109,12 +110,22 @@ static int64_t probe_late(void *arg, uint64_t from, uint64_t to)
 	return (int64_t)(to - from) * w->late / 100;
 }
 
+static bool probe_on_mmap_lock(void *arg, pid_t pid, pid_t tid)
+{
+	struct world *w = arg;
+
+	(void)pid;
+	(void)tid;
+	return w->on_lock;
+}
+
 static struct mmr_probe probe = {.task = probe_task,
 				 .exiting = probe_exiting,
 				 .switches = probe_switches,
 				 .resolve = probe_resolve,
 				 .pause = probe_pause,
-				 .late = probe_late};
+				 .late = probe_late,
+				 .on_mmap_lock = probe_on_mmap_lock};
 
 static uint64_t ticks(struct world *w, uint64_t ns)
 {

@@ -297,6 +297,114 @@ static void test_storm_by_signal(void **state)
 	end(&w);
 }
 
+/* Thread 1 goes on: n operations a tick. */
+static bool pass_beside(struct world *w, int64_t ms, uint32_t n)
+{
+	uint64_t until = w->now + (uint64_t)(ms * MS);
+
+	while (w->now < until) {
+		atomic_fetch_add(&w->t[1].ops, n);
+		atomic_fetch_add(&w->t[1].progress, n);
+		atomic_store(&w->t[1].start, ticks(w, w->now));
+		if (tick(w))
+			return true;
+	}
+	return false;
+}
+
+/* Red when a wait for the lock of the address space is told apart neither from
+ * another sleep nor from one in which nobody else gets it, or is not seen in
+ * a page fault. */
+static void test_lock_starvation(void **state)
+{
+	static const struct {
+		int stmt;
+		bool on_lock;
+		uint32_t others; /* operations a tick */
+		enum mmr_verdict verdict;
+	} stories[] = {
+		{MUNMAP, true, 5, MMR_LOCK_STARVATION},
+		{WRITE, true, 5, MMR_LOCK_STARVATION},
+		{MUNMAP, true, 0, MMR_LONG_SYSCALL},
+		{MUNMAP, false, 5, MMR_LONG_SYSCALL},
+	};
+	struct world w;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(stories) / sizeof(stories[0]); i++) {
+		begin(&w);
+		enter(&w, 0, stories[i].stmt);
+		enter(&w, 1, MMAP);
+		w.task[1].state = 'R';
+		w.task[0].state = 'D';
+		w.on_lock = stories[i].on_lock;
+		if (!stories[i].others)
+			atomic_store(&w.t[1].state, MMR_THREAD_DONE);
+		assert_true(pass_beside(&w, 1400, stories[i].others));
+		FLAGGED(&w, stories[i].verdict, 1000, 1250);
+		assert_int_equal(w.out.suspect.stmt, stories[i].stmt);
+		end(&w);
+	}
+	/* Of another process: not the same lock. */
+	begin(&w);
+	enter(&w, 0, MUNMAP);
+	enter(&w, 1, MMAP);
+	w.t[1].proc_slot = 1;
+	w.task[1].state = 'R';
+	w.on_lock = true;
+	assert_true(pass_beside(&w, 1400, 5));
+	FLAGGED(&w, MMR_LONG_SYSCALL, 1000, 1250);
+	end(&w);
+}
+
+/* A call of thread 0 that is over: wall, of it CPU and run delay, in us. */
+static bool over(struct world *w, uint64_t wall, uint64_t cpu, uint64_t delay)
+{
+	uint32_t n = atomic_fetch_add(&w->area->nlate, 1);
+	struct mmr_late *l = &w->area->late[n];
+
+	l->thread_slot = 0;
+	l->proc_slot = 0;
+	l->stat = MUNMAP;
+	l->end = ticks(w, w->now);
+	l->start = ticks(w, w->now - wall * 1000);
+	l->cpu_ns = cpu * 1000;
+	l->delay_ns = delay * 1000;
+	atomic_store(&l->ready, 1);
+	return tick(w);
+}
+
+/* Red when a call that has returned is not judged below 200 ms, when its waits
+ * for a CPU or a pause of the machine are held against it, or when one without
+ * a limit of its own is. */
+static void test_call_over(void **state)
+{
+	struct mmr_limits limits = {.syscall_ns = 5 * MS};
+	struct world w;
+
+	(void)state;
+	begin_with(&w, &limits, 1);
+	atomic_store(&w.t[0].state, MMR_THREAD_RUNNING);
+	assert_false(over(&w, 4900, 4900, 0));
+	assert_false(over(&w, 90000, 1000, 88000));
+	assert_false(over(&w, 9000, 2000, 4100));
+	w.pause = w.late = 60;
+	assert_false(over(&w, 9000, 9000, 0));
+	w.pause = w.late = 0;
+	assert_true(over(&w, 9000, 2000, 1500));
+	assert_int_equal(w.out.suspect.verdict, MMR_LONG_SYSCALL);
+	assert_true(w.out.suspect.over);
+	assert_int_equal(w.out.suspect.stmt, MUNMAP);
+	assert_in_range(w.out.suspect.asleep_ns, 5400000, 5600000);
+	end(&w);
+
+	begin(&w);
+	atomic_store(&w.t[0].state, MMR_THREAD_RUNNING);
+	assert_false(over(&w, 90000, 90000, 0));
+	end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -314,6 +422,8 @@ int main(void)
 		cmocka_unit_test(test_storm),
 		cmocka_unit_test(test_storm_in_call),
 		cmocka_unit_test(test_storm_by_signal),
+		cmocka_unit_test(test_lock_starvation),
+		cmocka_unit_test(test_call_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
