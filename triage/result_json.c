@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "histogram.h"
+
 static json_t *num(uint64_t v)
 {
 	return json_integer((json_int_t)v);
@@ -32,6 +34,8 @@ static json_t *measure_to_json(const struct mmr_measure *m)
 	json_object_set_new(j, "p95", num(m->p95_ns));
 	json_object_set_new(j, "p99", num(m->p99_ns));
 	json_object_set_new(j, "errs", errs);
+	if (m->hist)
+		json_object_set_new(j, "hist", mmr_histogram_json(m->hist));
 	return j;
 }
 
@@ -51,6 +55,8 @@ static json_t *exit_to_json(const struct mmr_exit_measure *m)
 	json_object_set_new(j, "cpu", num(m->cpu_ns));
 	json_object_set_new(j, "delay", num(m->delay_ns));
 	json_object_set_new(j, "asleep", num(m->asleep_ns));
+	if (m->hist)
+		json_object_set_new(j, "hist", mmr_histogram_json(m->hist));
 	return j;
 }
 
@@ -123,6 +129,19 @@ static char *dup(const json_t *j, const char *key)
 	return s ? strdup(s) : NULL;
 }
 
+/* NULL when there is none, or none that makes sense. */
+static struct mmr_histogram *hist_from_json(const json_t *j)
+{
+	const json_t *hist = json_object_get(j, "hist");
+	struct mmr_histogram *h = hist ? malloc(sizeof(*h)) : NULL;
+
+	if (h && mmr_histogram_from_json(hist, h)) {
+		free(h);
+		h = NULL;
+	}
+	return h;
+}
+
 static void measure_from_json(const json_t *j, struct mmr_measure *m)
 {
 	const json_t *errs = json_object_get(j, "errs");
@@ -136,6 +155,7 @@ static void measure_from_json(const json_t *j, struct mmr_measure *m)
 	m->p50_ns = get(j, "p50");
 	m->p95_ns = get(j, "p95");
 	m->p99_ns = get(j, "p99");
+	m->hist = hist_from_json(j);
 	for (size_t i = 0; i < json_array_size(errs) && i < MMR_ERRS; i++) {
 		const json_t *e = json_array_get(errs, i);
 
@@ -168,6 +188,7 @@ static void exit_from_json(const json_t *j, const struct mmr_case *c,
 	m->cpu_ns = get(j, "cpu");
 	m->delay_ns = get(j, "delay");
 	m->asleep_ns = get(j, "asleep");
+	m->hist = hist_from_json(j);
 }
 
 int mmr_result_from_json(const json_t *j, const struct mmr_case *c,

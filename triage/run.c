@@ -627,6 +627,10 @@ int mmr_run(const struct mmr_case *c, const struct mmr_run_opts *opts,
 
 void mmr_run_result_free(struct mmr_run_result *res)
 {
+	for (int i = 0; i < res->nstmts; i++)
+		free(res->stmts[i].hist);
+	for (int i = 0; i < res->nexits; i++)
+		free(res->exits[i].hist);
 	free(res->stmts);
 	free(res->exits);
 	json_decref(res->evidence);

@@ -13,6 +13,8 @@
 #include "../ops/area.h"
 #include "../ops/case.h"
 
+struct mmr_histogram; /* histogram.h */
+
 enum mmr_verdict {
 	MMR_NOTHING, /* nothing found */
 	MMR_VOID, /* no round counted: a rendezvous or latch never came */
@@ -70,12 +72,14 @@ struct mmr_measure {
 		uint32_t n;
 	} errs[MMR_ERRS];
 	uint64_t p50_ns, p95_ns, p99_ns;
+	struct mmr_histogram *hist; /* NULL when count is 0 */
 };
 
 struct mmr_exit_measure {
 	const char *proc; /* name in the case, or "idle"; owned by the case */
 	uint64_t count, p50_ns, p95_ns, p99_ns, mean_ns, stdev_ns, max_ns;
 	uint64_t wall_ns, cpu_ns, delay_ns, asleep_ns; /* sums */
+	struct mmr_histogram *hist; /* NULL when count is 0 */
 };
 
 struct mmr_run_result {

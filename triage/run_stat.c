@@ -7,6 +7,13 @@
 #include <stdlib.h>
 
 #include "../ops/compile.h"
+#include "histogram.h"
+
+static uint64_t middle(int i, unsigned int shift)
+{
+	return (mmr_hist_value((unsigned int)i) << shift) +
+	       (shift ? 1ULL << (shift - 1) : 0);
+}
 
 /*
  * The p-th of n values (0 < p < 1) in a histogram: the middle of the step
@@ -24,7 +31,7 @@ static uint64_t quantile(const uint32_t *hist, uint64_t n, double p, int shift)
 	}
 	if (i == MMR_HIST)
 		return 0;
-	return (mmr_hist_value(i) << shift) + (shift ? 1ULL << (shift - 1) : 0);
+	return middle((int)i, (unsigned int)shift);
 }
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
@@ -62,6 +69,18 @@ static void measure_stmt(const struct mmr_area *area, struct mmr_stat *st,
 	}
 	if (!n)
 		return;
+	m->hist = calloc(1, sizeof(*m->hist));
+	for (i = 0; m->hist && i < MMR_HIST; i++)
+		if (hist[i])
+			mmr_histogram_add(
+				m->hist,
+				mmr_clock_to_ns(&area->clock,
+						middle(i, area->hist_shift)),
+				hist[i]);
+	if (m->hist) {
+		m->hist->sum_ns = m->sum_ns;
+		m->hist->max_ns = m->max_ns;
+	}
 	/* Histograms hold ticks; the middle of the last step can be above
 	 * the largest value. */
 	m->p50_ns = min_u64(
@@ -100,6 +119,15 @@ static void measure_exit(const struct mmr_exit_stat *e,
 	m->count = e->count;
 	if (!m->count)
 		return;
+	m->hist = calloc(1, sizeof(*m->hist));
+	for (int i = 0; m->hist && i < MMR_HIST; i++)
+		if (e->hist[i])
+			mmr_histogram_add(m->hist, middle(i, EXIT_SHIFT),
+					  e->hist[i]);
+	if (m->hist) {
+		m->hist->sum_ns = e->wall_ns;
+		m->hist->max_ns = e->max_ns;
+	}
 	m->wall_ns = e->wall_ns;
 	m->cpu_ns = e->cpu_ns;
 	m->delay_ns = e->delay_ns;
