@@ -16,8 +16,15 @@
 #define BISECT_SKIP 125	 /* what git bisect run takes for "cannot tell" */
 #define BISECT_ABORT 128 /* above 127 it stops the bisection */
 
+/* Without a seen line and --runs: shows 14 % and more with 95 %. */
+#define BISECT_RUNS 20
+#define BISECT_WRONG 0.01 /* of each answer, as a bisection has many */
+
 struct own {
 	bool bisect;
+	int jobs;
+	double precision;
+	const char *signature;
 };
 
 static int set_bisect(void *own, const char *value)
@@ -27,7 +34,39 @@ static int set_bisect(void *own, const char *value)
 	return 0;
 }
 
+static int set_jobs(void *own, const char *value)
+{
+	return mmr_opts_jobs(value, &((struct own *)own)->jobs);
+}
+
+static int set_precision(void *own, const char *value)
+{
+	struct own *o = own;
+	char *end;
+
+	o->precision = strtod(value, &end);
+	if (end != value && !*end && o->precision > 0 && o->precision < 1)
+		return 0;
+	mmr_opts_error("--precision %s: wants a width of the interval between "
+		       "0 and 1, such as 0.1",
+		       value);
+	return -EINVAL;
+}
+
+static int set_signature(void *own, const char *value)
+{
+	((struct own *)own)->signature = value;
+	return 0;
+}
+
 static const struct mmr_opt own_opts[] = {
+	{"precision", "X",
+	 "end when the 95 % interval is no wider than X (0.1)", set_precision},
+	{"jobs", "N",
+	 "runs at the same time (default 1); with --guest as many guests",
+	 set_jobs},
+	{"signature", "TEXT", "the failure that counts (default: the first)",
+	 set_signature},
 	{"bisect", NULL,
 	 "exit codes for git bisect run: 0 good, 1 bad, 125 skip", set_bisect},
 	{0},
@@ -39,18 +78,30 @@ static const struct mmr_command command = {
 	.about =
 		"Runs a case and says whether it fails and how often.  A run "
 		"is one execution of\nthe case with all its rounds, stopped at "
-		"its first hit.  Without --runs and --time\nthere is one run.  "
-		"With them the rate comes with its exact 95 % interval, the\n"
-		"expected time to a failure and the runs that show one in 95 "
-		"of 100 times.\nThe first hit is stored as a finding below "
-		"--out (default " OUT_DIR ").",
+		"its first hit.  Without --runs, --time and\n--precision there "
+		"is one run.  With them the rate a run, a round and a second "
+		"comes\nwith its exact 95 % interval, the expected time to a "
+		"failure and the runs that show\none in 95 of 100 times.  "
+		"Failures with another signature, void runs and those "
+		"in\nwhich "
+		"mmrace itself failed are counted apart.  No hit in fewer runs "
+		"than the seen line\nof the case demands is no answer: "
+		"inconclusive.\n\n"
+		"--bisect ends at the first hit, and makes as many runs as the "
+		"seen line demands for\nan error of 1 % (20 without one); too "
+		"few runs are 125, which git bisect skips.\n"
+		"The first hit is stored as a finding below --out "
+		"(default " OUT_DIR ").",
 	.examples =
 		"  mmrace replay corpus/seeds/s1-base.case    one run, with "
 		"measurements\n"
 		"  mmrace replay x.case --runs 100            its rate\n"
+		"  mmrace replay x.case --precision 0.1       until it is "
+		"known "
+		"to +-5 %\n"
 		"  mmrace replay x.case --time 10m --json     the same, for a "
 		"program\n"
-		"  git bisect run mmrace replay x.case --runs 20 --bisect\n",
+		"  git bisect run mmrace replay x.case --bisect\n",
 	.groups = MMR_OPTS_RUN | MMR_OPTS_SEED | MMR_OPTS_RUNS | MMR_OPTS_TIME |
 		  MMR_OPTS_OUT,
 	.opts = own_opts,
@@ -68,48 +119,62 @@ static void show_progress(void *arg, uint64_t runs, uint64_t hits)
 				  (unsigned long long)hits);
 }
 
-/* What the numbers amount to; -1 where nothing is known. */
-struct rates {
-	double per_run, per_round, per_s, expected_s;
-	uint64_t runs95;
-};
-
-static void get_rates(const struct mmr_replay_result *r, struct rates *x)
+static void print_ci(const char *what, const struct mmr_rate_ci *ci)
 {
-	double hits = (double)r->hits, wall = (double)r->wall_ns / 1e9;
+	printf("         %.3g %s (95 %%: %.3g to %.3g)\n", ci->rate, what,
+	       ci->lo, ci->hi);
+}
 
-	x->per_run = r->runs ? hits / (double)r->runs : -1;
-	x->per_round = r->rounds ? hits / (double)r->rounds : -1;
-	x->per_s = wall > 0 ? hits / wall : -1;
-	x->expected_s = r->hits ? wall / hits : -1;
-	x->runs95 = r->hits ? mmr_stat_runs(x->per_run, 0.05) : 0;
+static void print_expected(const struct mmr_replay_result *r,
+			   const struct mmr_replay_rates *x)
+{
+	char mean[24], lo[24], hi[24];
+
+	printf("expect   a failure every %s (95 %%: %s to %s)",
+	       mmr_measure_time(mean, sizeof(mean), x->expected_s.rate * 1e9),
+	       mmr_measure_time(lo, sizeof(lo), x->expected_s.lo * 1e9),
+	       mmr_measure_time(hi, sizeof(hi), x->expected_s.hi * 1e9));
+	if (r->runs > 1)
+		printf("; %llu runs show one with 95 %%",
+		       (unsigned long long)x->runs95);
+	putchar('\n');
 }
 
 static void print_rate(const struct mmr_replay_result *r)
 {
-	struct rates x;
-	char buf[24];
+	struct mmr_replay_rates x;
 
-	get_rates(r, &x);
+	mmr_replay_get_rates(r, &x);
 	printf("rate     %llu/%llu runs", (unsigned long long)r->hits,
 	       (unsigned long long)r->runs);
 	if (r->runs)
-		printf(" = %.3g (95 %%: %.3g to %.3g)", x.per_run, r->lo,
-		       r->hi);
+		printf(" = %.3g (95 %%: %.3g to %.3g)", x.run.rate, x.run.lo,
+		       x.run.hi);
 	if (r->other_hits)
 		printf("; %llu with another signature",
 		       (unsigned long long)r->other_hits);
 	putchar('\n');
 	if (!r->hits)
 		return;
-	fputs("        ", stdout);
-	if (x.per_round >= 0)
-		printf(" %.3g a round,", x.per_round);
-	printf(" %.3g a second; a failure every %s", x.per_s,
-	       mmr_measure_time(buf, sizeof(buf), x.expected_s * 1e9));
-	if (r->runs > 1)
-		printf(", %llu runs show one with 95 %%",
-		       (unsigned long long)x.runs95);
+	if (x.round.rate >= 0)
+		print_ci("a round", &x.round);
+	print_ci("a second", &x.second);
+	print_expected(r, &x);
+}
+
+/* Too few runs for a no: how many would do. */
+static void print_answer(const struct mmr_replay_result *r)
+{
+	printf("answer   %s", mmr_answer_name(r->answer));
+	if (r->answer == MMR_INCONCLUSIVE && !r->runs)
+		printf(": no run said anything");
+	else if (r->answer == MMR_INCONCLUSIVE && r->demanded > r->runs)
+		printf(": no hit in %llu runs, and what was seen before "
+		       "demands %llu",
+		       (unsigned long long)r->runs,
+		       (unsigned long long)r->demanded);
+	else if (r->answer == MMR_INCONCLUSIVE)
+		printf(": the precision was not reached");
 	putchar('\n');
 }
 
@@ -143,7 +208,11 @@ static void print_text(const struct mmr_case *c,
 						   : "in the last run ",
 	       (unsigned long long)last->ops,
 	       mmr_measure_time(buf, sizeof(buf), (double)last->wall_ns));
+	if (r->tool_failures)
+		printf("failed   %llu runs by mmrace itself, not counted\n",
+		       (unsigned long long)r->tool_failures);
 	print_rate(r);
+	print_answer(r);
 	if (last->quarantined)
 		printf("left     %d tasks that could not be killed%s\n",
 		       last->quarantined,
@@ -154,26 +223,32 @@ static void print_text(const struct mmr_case *c,
 	mmr_measure_text(stdout, c, last);
 }
 
-static json_t *real_or_null(double v)
+static void set_ci(json_t *j, const char *key, const char *lo, const char *hi,
+		   const struct mmr_rate_ci *ci)
 {
-	return v < 0 ? json_null() : json_real(v);
+	bool known = ci->rate >= 0;
+
+	json_object_set_new(j, key, known ? json_real(ci->rate) : json_null());
+	json_object_set_new(j, lo, json_real(ci->lo));
+	json_object_set_new(j, hi,
+			    isfinite(ci->hi) ? json_real(ci->hi) : json_null());
 }
 
 static json_t *rate_json(const struct mmr_replay_result *r)
 {
 	json_t *j = json_object();
-	struct rates x;
+	struct mmr_replay_rates x;
 
-	get_rates(r, &x);
-	json_object_set_new(j, "per_run", real_or_null(x.per_run));
-	json_object_set_new(j, "lo95", json_real(r->lo));
-	json_object_set_new(j, "hi95", json_real(r->hi));
-	json_object_set_new(j, "per_round", real_or_null(x.per_round));
-	json_object_set_new(j, "per_second", real_or_null(x.per_s));
-	json_object_set_new(j, "expected_s", real_or_null(x.expected_s));
+	mmr_replay_get_rates(r, &x);
+	set_ci(j, "per_run", "lo95", "hi95", &x.run);
+	set_ci(j, "per_round", "per_round_lo95", "per_round_hi95", &x.round);
+	set_ci(j, "per_second", "per_second_lo95", "per_second_hi95",
+	       &x.second);
+	set_ci(j, "expected_s", "expected_s_lo95", "expected_s_hi95",
+	       &x.expected_s);
 	json_object_set_new(j, "runs_for_95",
-			    r->hits ? json_integer((json_int_t)x.runs95)
-				    : json_null());
+			    x.runs95 ? json_integer((json_int_t)x.runs95)
+				     : json_null());
 	return j;
 }
 
@@ -187,6 +262,8 @@ static void print_json(const struct mmr_case *c,
 
 	json_object_set_new(j, "verdict",
 			    json_string(mmr_verdict_name(last->verdict)));
+	json_object_set_new(j, "answer",
+			    json_string(mmr_answer_name(r->answer)));
 	json_object_set_new(j, none ? "reason" : "text",
 			    json_string(last->text));
 	if (!none) {
@@ -198,6 +275,8 @@ static void print_json(const struct mmr_case *c,
 			{"hits", r->hits},
 			{"other_hits", r->other_hits},
 			{"void_runs", r->voids},
+			{"failed_runs", r->tool_failures},
+			{"runs_demanded", r->demanded},
 			{"rounds", r->rounds},
 			{"void_rounds", r->rounds_void},
 			{"wall_ns", (uint64_t)r->wall_ns},
@@ -242,27 +321,74 @@ static int save(const struct mmr_cmd_opts *o, const struct mmr_case *c,
 	return rc;
 }
 
-static int bisect_code(int code, enum mmr_verdict v)
+/* What `git bisect run` makes of it. */
+static int bisect_code(int code, const struct mmr_replay_result *r)
 {
-	if (v == MMR_VOID || code == MMR_EXIT_NEEDS)
+	if (r->hits)
+		return MMR_EXIT_FOUND;
+	if (code == MMR_EXIT_NEEDS || r->answer == MMR_INCONCLUSIVE)
 		return BISECT_SKIP;
-	if (code == MMR_EXIT_NOTHING || code == MMR_EXIT_FOUND)
-		return code;
-	return BISECT_ABORT + code;
+	/* Only other failures: they may hide the one that is asked for. */
+	if (code == MMR_EXIT_FOUND || r->other_hits)
+		return BISECT_SKIP;
+	return code == MMR_EXIT_NOTHING ? code : BISECT_ABORT + code;
 }
 
-static int replay(const struct mmr_cmd_opts *o, const struct mmr_case *c,
-		  enum mmr_verdict *verdict)
+/* As many runs as the rate demands, unless it was said. */
+static void plan_bisect(const struct mmr_cmd_opts *o, const struct mmr_case *c,
+			struct mmr_replay_opts *ro)
+{
+	uint64_t runs =
+		mmr_replay_demand(c->seen_hits, c->seen_runs, BISECT_WRONG);
+
+	ro->first_hit = true;
+	if (o->runs)
+		return;
+	ro->max_runs = runs ? runs : BISECT_RUNS;
+	if (!o->quiet)
+		fprintf(stderr,
+			runs ? "bisect: up to %llu runs, as %lld/%lld "
+			       "demands\n"
+			     : "bisect: up to %llu runs; a seen line "
+			       "or --runs would say how many\n",
+			(unsigned long long)ro->max_runs,
+			(long long)c->seen_hits, (long long)c->seen_runs);
+}
+
+static void report(const struct mmr_cmd_opts *o, const struct mmr_case *c,
+		   const struct mmr_replay_result *r, int code)
+{
+	char path[4096] = "";
+
+	/* Reproduced is reproduced, also when the disk is full: save() has
+	 * said what could not be kept. */
+	(void)!save(o, c, r, path, sizeof(path));
+	if (o->json)
+		print_json(c, r, path);
+	else if (code == MMR_EXIT_NEEDS)
+		fprintf(stderr, "skipped: %s\n", r->last.text);
+	else
+		print_text(c, r, path);
+	if (code == MMR_EXIT_FAILED && r->last.verdict == MMR_TOOL_FAILED)
+		mmr_opts_error("%s", r->last.text);
+}
+
+static int replay(const struct mmr_cmd_opts *o, const struct own *own,
+		  const struct mmr_case *c)
 {
 	struct mmr_replay_opts ro = {.run = o->run,
+				     .jobs = own->jobs,
 				     .max_runs = o->runs,
 				     .time_ns = o->time_ns,
+				     .precision = own->precision,
+				     .want_signature = own->signature,
 				     .progress = show_progress};
 	struct mmr_replay_result r;
 	struct mmr_progress progress;
-	char path[4096] = "";
 	int rc, code;
 
+	if (own->bisect)
+		plan_bisect(o, c, &ro);
 	mmr_progress_init(&progress, o->quiet);
 	ro.arg = &progress;
 	rc = mmr_replay(c, &ro, &r);
@@ -270,43 +396,42 @@ static int replay(const struct mmr_cmd_opts *o, const struct mmr_case *c,
 	if (rc) {
 		mmr_opts_error("the run failed: %s", strerror(-rc));
 		mmr_run_result_free(&r.last);
-		return MMR_EXIT_FAILED;
+		return own->bisect ? BISECT_ABORT + MMR_EXIT_FAILED
+				   : MMR_EXIT_FAILED;
 	}
-	*verdict = r.last.verdict;
 	code = mmr_opts_verdict_exit(r.last.verdict);
-	/* Reproduced is reproduced, also when the disk is full: save() has
-	 * said what could not be kept. */
-	(void)!save(o, c, &r, path, sizeof(path));
-	if (o->json)
-		print_json(c, &r, path);
-	else if (code == MMR_EXIT_NEEDS)
-		fprintf(stderr, "skipped: %s\n", r.last.text);
-	else
-		print_text(c, &r, path);
-	if (code == MMR_EXIT_FAILED && r.last.verdict == MMR_TOOL_FAILED)
-		mmr_opts_error("%s", r.last.text);
+	/* Another failure than the one that was asked for. */
+	if (own->signature && !r.hits && code == MMR_EXIT_FOUND)
+		code = MMR_EXIT_NOTHING;
+	report(o, c, &r, code);
+	if (own->bisect)
+		code = bisect_code(code, &r);
 	mmr_run_result_free(&r.last);
 	return code;
 }
 
 int mmr_cmd_replay(int argc, char **argv)
 {
-	enum mmr_verdict verdict = MMR_NOTHING;
 	struct mmr_cmd_opts o;
-	struct own own = {0};
+	struct own own = {.jobs = 1};
 	struct mmr_case *c = NULL;
 	int rc = mmr_opts_parse(&command, argc, argv, &o, &own);
 
-	if (rc >= 0)
-		return own.bisect && rc ? BISECT_ABORT + rc : rc;
-	rc = mmr_opts_case(&o, o.nargs ? o.args[0] : NULL, &c);
+	if (rc < 0)
+		rc = mmr_opts_case(&o, o.nargs ? o.args[0] : NULL, &c);
+	else
+		goto out;
+	o.guest.count = own.jobs;
 	mmr_evidence_spool(o.out ? o.out : OUT_DIR);
 	if (!rc)
 		rc = mmr_opts_engine_start(&o);
 	if (!rc) {
-		rc = replay(&o, c, &verdict);
+		rc = replay(&o, &own, c);
 		mmr_opts_engine_stop();
+		mmr_case_free(c);
+		return rc;
 	}
 	mmr_case_free(c);
-	return own.bisect ? bisect_code(rc, verdict) : rc;
+out:
+	return own.bisect && rc ? BISECT_ABORT + rc : rc;
 }

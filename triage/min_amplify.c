@@ -46,7 +46,7 @@ static void take_times(struct mmr_min *m)
 {
 	const struct mmr_search *s = &m->search;
 	uint64_t fails = s->ref.hits + s->ref.others;
-	double rest = s->ref.cost - s->ref_miss_cost;
+	double rest = s->ref.cost - s->ref.miss_cost;
 
 	m->miss_ns = (int64_t)(s->miss_cost * 1e9);
 	if (fails + s->ref.voids)

@@ -401,6 +401,19 @@ static int min_take(void *arg, const uint8_t *gone)
 	return mmr_min_save(m);
 }
 
+/* More rounds; but not where the case's own are asked for. */
+static void min_lengthen(void *arg, double factor)
+{
+	struct mmr_min *m = arg;
+	double rounds = (double)m->rounds * factor;
+
+	if (!m->rounds || rounds > MMR_CASE_MAX_ROUNDS)
+		return;
+	m->rounds = (uint64_t)rounds;
+	mmr_min_say(m, "its runs are shorter now: %llu rounds a run",
+		    (unsigned long long)m->rounds);
+}
+
 static void min_note(void *arg, const struct mmr_search_step *step)
 {
 	mmr_min_note(arg, step);
@@ -419,6 +432,7 @@ const struct mmr_search_ops mmr_min_ops = {
 	.close = min_close,
 	.accept = min_take,
 	.back = min_take,
+	.lengthen = min_lengthen,
 	.note = min_note,
 	.now = min_now,
 };

@@ -26,6 +26,8 @@
 #define CONTROL_LOST_HIGH 0.5
 #define HIGH 0.7
 #define CONTROL_ERROR 0.05
+#define RARER 0.5
+#define LENGTHEN 0.6
 #define RECALIBRATIONS 6
 #define CHANGE 3 /* standard errors */
 #define RECALIBRATE_HITS 6
@@ -73,6 +75,13 @@ static bool reference_done(const struct mmr_search *s,
 	return hits >= hits_wanted(hits, runs) || spent >= o->limit;
 }
 
+static double mean_miss(const struct mmr_search_tally *t)
+{
+	uint64_t misses = t->runs - t->hits - t->others;
+
+	return misses ? t->miss_cost / (double)misses : 0;
+}
+
 static void take_reference(struct mmr_search *s)
 {
 	uint64_t all = s->ref.runs + s->ref.voids, fails = 0;
@@ -83,23 +92,10 @@ static void take_reference(struct mmr_search *s)
 		fails += s->ids[i];
 	s->ref.hits = s->ids[s->wanted];
 	s->ref.others = fails - s->ref.hits;
-	s->miss_cost =
-		s->ref_misses ? s->ref_miss_cost / (double)s->ref_misses : 0;
+	s->miss_cost = mean_miss(&s->ref);
 	s->voids = all ? (double)s->ref.voids / (double)all : 0;
 	s->p = s->ref.runs ? estimate(s->ref.hits, s->ref.runs) : 0;
 	s->now = s->p;
-}
-
-static void count_reference(struct mmr_search *s,
-			    const struct mmr_search_run *r)
-{
-	mmr_search_count(s, &s->ref, r);
-	if (r->kind == MMR_SEARCH_FAIL) {
-		s->ids[r->id]++;
-	} else if (r->kind == MMR_SEARCH_MISS) {
-		s->ref_miss_cost += r->cost;
-		s->ref_misses++;
-	}
 }
 
 int mmr_search_reference(struct mmr_search *s, const struct mmr_search_ref *o)
@@ -114,8 +110,6 @@ int mmr_search_reference(struct mmr_search *s, const struct mmr_search_ref *o)
 	if (!o->go_on) {
 		memset(&s->ref, 0, sizeof(s->ref));
 		memset(s->ids, 0, sizeof(s->ids));
-		s->ref_miss_cost = 0;
-		s->ref_misses = 0;
 	}
 	s->wanted = -1; /* no hit counts in s->all before it is known */
 	s->miss_cost = 0;
@@ -127,7 +121,9 @@ int mmr_search_reference(struct mmr_search *s, const struct mmr_search_ref *o)
 		rc = mmr_flight_take(s, &r, NULL);
 		if (rc)
 			break;
-		count_reference(s, &r);
+		mmr_search_count(s, &s->ref, &r);
+		if (r.kind == MMR_SEARCH_FAIL)
+			s->ids[r.id]++;
 	}
 	mmr_flight_drop(s);
 	take_reference(s);
@@ -381,6 +377,17 @@ static int go_back(struct mmr_search *s)
 	return i ? i : rc < 0 ? rc : 0;
 }
 
+/* What is over sooner can be run longer in the same time, and hits again as
+ * often a run as the reference. */
+static void lengthen(struct mmr_search *s, const struct mmr_search_tally *c)
+{
+	double cost = mean_miss(c);
+
+	if (s->ops->lengthen && s->miss_cost >= MMR_SEARCH_MIN_COST &&
+	    cost > 0 && cost < LENGTHEN * s->miss_cost)
+		s->ops->lengthen(s->arg, s->miss_cost / cost);
+}
+
 int mmr_search_control(struct mmr_search *s)
 {
 	struct mmr_search_pass *p = s->pass;
@@ -405,6 +412,7 @@ int mmr_search_control(struct mmr_search *s)
 		s->now = (double)(s->ref.hits + c.hits) /
 			 (double)(s->ref.runs + c.runs);
 		p->nhistory = 0;
+		lengthen(s, &c);
 		return 1;
 	}
 	rc = has_rate(s, &first, &c);
@@ -514,7 +522,11 @@ int mmr_search_without(struct mmr_search *s, int n, uint64_t runs, double until,
 		memset(gone + n, 0, (size_t)n);
 		gone[n + i] = 1;
 		st.add = gone + n;
-		st.decision = t[i].hits ? "it fails without" : "needed";
+		st.decision =
+			!t[i].hits ? "needed"
+			: (double)t[i].hits < RARER * s->now * (double)t[i].runs
+				? "it only fails more rarely without"
+				: "it fails without";
 		if (t[i].runs + t[i].voids)
 			mmr_search_note(s, &st, &t[i]);
 	}

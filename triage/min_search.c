@@ -30,7 +30,6 @@
 #define REFUTED 0.95	/* a test that failed is worth this much of a miss */
 #define BROKEN 0.9	/* void, if something needed is gone */
 #define SUSPECT_HITS 8
-#define MIN_COST 0.05 /* seconds */
 #define MIN_WEIGHT 0.25
 #define DRIFTS 2       /* changes of the rate, then it is held against pairs */
 #define MIN_VOIDS 0.03 /* void share of a good program, at least */
@@ -124,7 +123,7 @@ double mmr_search_weight(const struct mmr_search *s, double cost)
 	double w;
 
 	/* Of runs that short the time is that of starting them. */
-	if (s->miss_cost < MIN_COST || !(cost > 0))
+	if (s->miss_cost < MMR_SEARCH_MIN_COST || !(cost > 0))
 		return 1;
 	w = cost / s->miss_cost;
 	return w < MIN_WEIGHT ? MIN_WEIGHT : w > 1 ? 1 : w;
@@ -144,6 +143,8 @@ static void add(const struct mmr_search *s, struct mmr_search_tally *t,
 		return;
 	}
 	t->misses += mmr_search_weight(s, r->cost);
+	if (r->kind == MMR_SEARCH_MISS)
+		t->miss_cost += r->cost;
 	t->others += r->kind == MMR_SEARCH_FAIL;
 }
 

@@ -29,6 +29,8 @@
 #include <stdint.h>
 
 #define MMR_SEARCH_JOBS 32
+/* Seconds; of runs that short the time is that of starting them. */
+#define MMR_SEARCH_MIN_COST 0.05
 #define MMR_SEARCH_IDS 16 /* failures told apart */
 
 enum mmr_search_kind {
@@ -101,6 +103,12 @@ struct mmr_search_ops {
 	int (*accept)(void *arg, const uint8_t *gone);
 	/* Back to an earlier best (control); likewise. */
 	int (*back)(void *arg, const uint8_t *gone);
+	/*
+	 * Runs of the best are over in a part of the time that the reference
+	 * took: they are to be `factor` times as long from here on.  NULL, or
+	 * nothing done: they cannot be.
+	 */
+	void (*lengthen)(void *arg, double factor);
 	void (*note)(void *arg, const struct mmr_search_step *step);
 	double (*now)(void *arg); /* seconds */
 };
@@ -113,8 +121,8 @@ enum mmr_search_care {
 
 struct mmr_search_tally {
 	uint64_t runs, hits, others, voids;
-	double misses; /* each by its length against the reference's */
-	double cost;
+	double misses;		/* each by its length against the reference's */
+	double cost, miss_cost; /* seconds */
 };
 
 struct mmr_search_pass {
@@ -157,8 +165,6 @@ struct mmr_search {
 	double voids; /* share of void runs */
 	double miss_cost; /* seconds, 0 unknown */
 	struct mmr_search_tally ref;
-	double ref_miss_cost; /* sum, seconds */
-	uint64_t ref_misses;
 	uint64_t ids[MMR_SEARCH_IDS]; /* hits of each failure */
 
 	/* False alarms: of neutral programs first, then of what was refuted. */

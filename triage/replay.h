@@ -8,33 +8,74 @@
 
 struct mmr_replay_opts {
 	struct mmr_run_opts run;
-	uint64_t max_runs; /* 0: 1, or with time_ns until the time is over */
+	int jobs;	   /* runs at the same time, 0: 1 */
+	uint64_t max_runs; /* 0: 1, or without end with time_ns or precision */
 	int64_t time_ns;   /* 0: no bound */
+	double precision;  /* the 95 % interval's width is enough; 0: never */
+	bool first_hit;	   /* the first hit is enough */
 	/* The failure that counts; NULL: that of the first hit. */
 	const char *want_signature;
-	/* Before the first run and after each one. */
+	/* Before the first run and after each one, one call at a time. */
 	void (*progress)(void *arg, uint64_t runs, uint64_t hits);
 	void *arg;
 };
 
+/* What the runs say of the question whether it fails. */
+enum mmr_answer {
+	MMR_REPRODUCED,
+	MMR_NOT_REPRODUCED,
+	MMR_INCONCLUSIVE, /* too few runs that say something */
+};
+
 struct mmr_replay_result {
 	/* runs: those that say something, void ones apart.  hits: with the
-	 * wanted signature; other_hits: with another. */
-	uint64_t runs, hits, other_hits, voids, rounds, rounds_void;
-	int64_t wall_ns;	    /* of all runs, without set-up */
-	double lo, hi;		    /* Clopper-Pearson 95 % of hits/runs */
+	 * wanted signature; other_hits: with another.  tool_failures: those
+	 * in which mmrace itself failed, in no other count. */
+	uint64_t runs, hits, other_hits, voids, tool_failures;
+	uint64_t rounds, rounds_void;
+	int64_t wall_ns;    /* of all runs, without set-up */
+	int64_t elapsed_ns; /* of the whole replay */
+	double lo, hi;	    /* Clopper-Pearson 95 % of hits/runs */
+	bool precise;	    /* the asked precision was reached */
+	enum mmr_answer answer;
+	uint64_t demanded;	    /* runs that a "no" would need, 0 unknown */
+	char signature[200];	    /* the failure that counts, "" none seen */
 	struct mmr_run_result last; /* the first hit, else the last run */
+};
+
+/* Each with its 95 % interval; unknown: rate < 0. */
+struct mmr_rate_ci {
+	double rate, lo, hi;
+};
+
+struct mmr_replay_rates {
+	struct mmr_rate_ci run, round, second; /* hits a run, and so on */
+	struct mmr_rate_ci expected_s; /* until a failure; hi may be INFINITY */
+	uint64_t runs95; /* runs that show one with 95 %, 0 unknown */
 };
 
 /*
  * Runs c again and again; every run draws from rounds of its own, so that
- * the same start gives the same runs.  Ends early when a run is skipped or
- * fails (res->last says why) and when interrupted.  0, or -errno.  The caller
+ * the same start gives the same runs.  Results count in the order in which the
+ * runs began.  Ends early when a run is skipped, when mmrace fails time after
+ * time (res->last says why), and when interrupted.  0, or -errno.  The caller
  * frees res->last.
  */
 int mmr_replay(const struct mmr_case *c, const struct mmr_replay_opts *opts,
 	       struct mmr_replay_result *res)
 	__attribute__((warn_unused_result));
+
+void mmr_replay_get_rates(const struct mmr_replay_result *res,
+			  struct mmr_replay_rates *x);
+/* "reproduced", "not-reproduced", "inconclusive". */
+const char *mmr_answer_name(enum mmr_answer a);
+
+/*
+ * Runs without a hit after which a failure that was seen hits times in runs
+ * is called gone, wrongly with at most the chance `wrong`.  The rate may be
+ * as low as the lower end of its 80 % interval.
+ */
+uint64_t mmr_replay_demand(int64_t hits, int64_t runs, double wrong);
 
 /* Rounds that a run began, the one of its hit included (r->rounds has those
  * at their end); first: its first round. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Statistics of hits in runs: the exact (Clopper-Pearson) interval, from the
- * incomplete beta function, and how many runs a rate demands.
+ * Statistics of hits in runs and in time: the exact intervals, from the
+ * incomplete beta and gamma functions, and how many runs a rate demands.
  */
 #include <math.h>
 
@@ -92,6 +92,72 @@ void mmr_stat_interval(uint64_t k, uint64_t n, double conf, double *lo,
 		*lo = beta_inverse((double)k, (double)(n - k) + 1, tail);
 	if (k < n)
 		*hi = beta_inverse((double)k + 1, (double)(n - k), 1 - tail);
+}
+
+/* The series of P(a, x) for x < a + 1, else the continued fraction of 1 - P by
+ * Lentz's method: both converge in O(sqrt(a)) turns there. */
+double mmr_stat_gamma(double a, double x)
+{
+	double front, sum, term, b, c, d, delta;
+	int i, sign;
+
+	if (!(x > 0))
+		return 0;
+	front = exp(a * log(x) - x - lgamma_r(a, &sign));
+	if (x < a + 1) {
+		sum = term = 1 / a;
+		for (i = 1; i < BETA_TURNS && term > sum * 1e-16; i++) {
+			term *= x / (a + i);
+			sum += term;
+		}
+		return front * sum;
+	}
+	b = x + 1 - a;
+	c = 1 / BETA_TINY;
+	d = 1 / b;
+	sum = d;
+	for (i = 1; i < BETA_TURNS; i++) {
+		double an = -i * (i - a);
+
+		b += 2;
+		d = an * d + b;
+		d = 1 / (fabs(d) < BETA_TINY ? BETA_TINY : d);
+		c = b + an / c;
+		c = fabs(c) < BETA_TINY ? BETA_TINY : c;
+		delta = c * d;
+		sum *= delta;
+		if (fabs(delta - 1) < 1e-14)
+			break;
+	}
+	return 1 - front * sum;
+}
+
+/* The x at which P(a, x) is q; it rises. */
+static double gamma_inverse(double a, double q)
+{
+	double lo = 0, hi = a + 1, mid;
+	int i;
+
+	while (mmr_stat_gamma(a, hi) < q && hi < 1e300)
+		hi *= 2;
+	for (i = 0; i < 200; i++) {
+		mid = lo + (hi - lo) / 2;
+		if (mid <= lo || mid >= hi)
+			break;
+		if (mmr_stat_gamma(a, mid) < q)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+void mmr_stat_poisson(uint64_t k, double t, double conf, double *lo, double *hi)
+{
+	double tail = (1 - conf) / 2;
+
+	*lo = k ? gamma_inverse((double)k, tail) / t : 0;
+	*hi = gamma_inverse((double)k + 1, 1 - tail) / t;
 }
 
 uint64_t mmr_stat_runs(double p, double miss)

@@ -14,6 +14,14 @@ void mmr_stat_interval(uint64_t k, uint64_t n, double conf, double *lo,
  * most probability miss.  At least 1; UINT64_MAX when p is 0. */
 uint64_t mmr_stat_runs(double p, double miss);
 
+/* Exact interval of the rate of a Poisson process that had k events in t > 0
+ * (Garwood); in events a unit of t. */
+void mmr_stat_poisson(uint64_t k, double t, double conf, double *lo,
+		      double *hi);
+
+/* Regularised lower incomplete gamma function P(a, x), a > 0. */
+double mmr_stat_gamma(double a, double x);
+
 /* Regularised incomplete beta function I_x(a, b), a and b > 0. */
 double mmr_stat_beta(double a, double b, double x);
 

@@ -117,12 +117,41 @@ static void test_runs(void **state)
 	assert_true(mmr_stat_runs(0, 0.05) == UINT64_MAX);
 }
 
+/* Garwood's limits: qgamma() of R. */
+static void test_poisson(void **state)
+{
+	static const struct {
+		uint64_t k;
+		double lo, hi;
+	} known[] = {
+		{0, 0, 3.688879},
+		{1, 0.02531781, 5.571643},
+		{5, 1.623486, 11.66833},
+		{100, 81.36398, 121.6267},
+	};
+	double lo, hi;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		mmr_stat_poisson(known[i].k, 1, 0.95, &lo, &hi);
+		near(lo, known[i].lo, 1e-4);
+		near(hi, known[i].hi, 1e-4);
+		/* Twice the time, half the rate. */
+		mmr_stat_poisson(known[i].k, 2, 0.95, &lo, &hi);
+		near(lo, known[i].lo / 2, 1e-4);
+	}
+	/* P(1, x) is 1 - exp(-x), on both sides of its two methods. */
+	near(mmr_stat_gamma(1, 0.5), 1 - exp(-0.5), 1e-12);
+	near(mmr_stat_gamma(1, 7), 1 - exp(-7), 1e-12);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_known), cmocka_unit_test(test_definition),
 		cmocka_unit_test(test_large), cmocka_unit_test(test_beta),
-		cmocka_unit_test(test_runs),
+		cmocka_unit_test(test_runs),  cmocka_unit_test(test_poisson),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
