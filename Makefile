@@ -10,7 +10,7 @@ DESTDIR ?=
 VARIANT ?= release
 B := build/$(VARIANT)
 
-# Seconds: of `make soak`, and of each of the two targets of `make fuzz`.
+# Seconds: of `make soak`, and of each target of `make fuzz`.
 TIME ?= 60
 FUZZ_TIME ?= 300
 
@@ -177,7 +177,8 @@ $(B)/flags: FORCE
 .PHONY: FORCE
 FORCE:
 
-# text_fuzzer runs nothing: everything that it links is instrumented.
+# text_fuzzer and import_fuzzer run nothing: all that they link is
+# instrumented.
 # race_fuzzer is guided by what can be seen from outside: nothing is.
 TEXT_FLAGS := -O1 -g -fno-omit-frame-pointer \
 	-fsanitize=fuzzer-no-link,address,undefined \
@@ -195,12 +196,19 @@ $(B)/text_fuzzer: $(TEXT_OBJ)
 	$(call say,LINK)
 	$(Q)$(CLANG) -g -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)
 
+IMPORT_OBJ := $(LIB_SRC:%.c=$(B)/text/%.o) $(B)/text/fuzz/import_fuzzer.o
+
+$(B)/import_fuzzer: $(IMPORT_OBJ)
+	$(call say,LINK)
+	$(Q)$(CLANG) -g -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)
+
 $(B)/race_fuzzer: $(B)/fuzz/race_fuzzer.o $(B)/libmmr.a
 	$(call say,LINK)
 	$(Q)$(CLANG) -g -fsanitize=fuzzer -o $@ $^ $(LIBS)
 
 .PHONY: fuzzers
-fuzzers: $(B)/text_fuzzer $(B)/race_fuzzer $(B)/mmrace-child
+fuzzers: $(B)/text_fuzzer $(B)/import_fuzzer $(B)/race_fuzzer \
+	$(B)/mmrace-child
 
 # The two commands of README.md.
 .PHONY: soak check
@@ -282,10 +290,11 @@ bench: ## interpreter, monitor and throughput, measured on this machine
 	@$(MAKE) --no-print-directory build $(BENCH_BIN) $(TOOL_BIN)
 	@$(TEST_ENV) tests/bench/bench.sh
 
-fuzz: ## both fuzz targets, FUZZ_TIME=300 seconds each
+fuzz: ## the fuzz targets, FUZZ_TIME=300 seconds each
 	@tests/deps.sh fuzz
 	@$(MAKE) --no-print-directory fuzzers
 	@$(TEST_ENV) tests/fuzz.sh text $(FUZZ_TIME)
+	@$(TEST_ENV) tests/fuzz.sh import $(FUZZ_TIME)
 	@$(TEST_ENV) tests/fuzz.sh race $(FUZZ_TIME)
 
 .PHONY: man install uninstall

@@ -25,6 +25,7 @@ enum mmr_exit {
 	X(replay, "run one case again and again; its reproduction rate")       \
 	X(min, "make a case that reproduces as small as it gets")              \
 	X(export, "turn a case into one C file for somebody else")             \
+	X(import, "turn a syzkaller program or a trace into a case")           \
 	X(suite, "run cases as tests")                                         \
 	X(show, "readable summary of a case or a finding")                     \
 	X(ops, "every operation that a case can use")                          \

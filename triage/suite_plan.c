@@ -41,11 +41,20 @@ static const char *machine_wide(const struct mmr_case *c)
 			return "it needs the pool of huge pages";
 		else if (c->needs[i].kind == MMR_NEED_MEMORY)
 			return "it needs much of the memory";
+		else if (c->needs[i].kind == MMR_NEED_WRITES ||
+			 c->needs[i].kind == MMR_NEED_SWAP)
+			return "it changes the machine's memory management";
 	for (i = 0; i < c->nexpects; i++)
 		if (c->expects[i].kind == MMR_EXPECT_RESTORED)
 			return "it compares a count of the whole machine";
 		else if (c->expects[i].kind == MMR_EXPECT_QUIET)
 			return "it reads the kernel log";
+	for (i = 0; i < mmr_case_count(c); i++) {
+		const struct mmr_stmt *st = mmr_case_stmt(c, i);
+
+		if (st->kind == MMR_STMT_OP && st->op->machine_wide)
+			return "it works on the memory of the whole machine";
+	}
 	return NULL;
 }
 

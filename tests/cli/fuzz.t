@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# The two fuzz targets, briefly: clean, they end by themselves, and what can
+# The fuzz targets, briefly: clean, they end by themselves, and what can
 # be seen from outside makes race_fuzzer's corpus grow.
 
 . "$(dirname "$0")/../lib.sh"
@@ -9,8 +9,8 @@ if [ ! -x "$BUILD/text_fuzzer" ] || [ ! -x "$BUILD/race_fuzzer" ]; then
 	t_skip 'fuzz targets' 'no clang with libFuzzer here'
 	t_done
 fi
-T_TEXT=20 T_RACE=10
-[ -n "$LONG" ] && T_TEXT=300 T_RACE=300
+T_TEXT=20 T_IMPORT=10 T_RACE=10
+[ -n "$LONG" ] && T_TEXT=300 T_IMPORT=300 T_RACE=300
 export MMR_BUILD=${MMR_BUILD:-build/release}
 rm -rf "$BUILD/fuzz/race/corpus"
 
@@ -27,6 +27,7 @@ ends() { # NAME SECONDS: fuzz.sh ends clean, in time
 }
 
 ends text $T_TEXT 1000
+ends import $T_IMPORT 100
 ends race $T_RACE 50
 n=$(find "$BUILD/fuzz/race/corpus" -type f | wc -l)
 [ "$n" -gt 3 ]
