@@ -76,7 +76,11 @@ static void emit_memfd_create(struct mmr_emit *e, const struct mmr_stmt *s)
 	char flags[192], huge[32], var[64];
 
 	mmr_emit_header(e, "sys/mman.h");
-	mmr_emit_arg(e, s, MEMFD_FLAGS, flags, sizeof(flags));
+	flags[0] = '\0';
+	if (s->args[MEMFD_FLAGS].lo) {
+		strcpy(flags, " | ");
+		mmr_emit_arg(e, s, MEMFD_FLAGS, flags + 3, sizeof(flags) - 3);
+	}
 	if (s->args[MEMFD_HUGE].set) {
 		mmr_emit_arg(e, s, MEMFD_HUGE, huge, sizeof(huge));
 		snprintf(flags + strlen(flags), sizeof(flags) - strlen(flags),
@@ -84,11 +88,12 @@ static void emit_memfd_create(struct mmr_emit *e, const struct mmr_stmt *s)
 	}
 	if (s->ref)
 		mmr_emit_step(
-			e, "%s = memfd_create(\"mmrace\", %s)",
+			e, "%s = memfd_create(\"mmrace\", MFD_CLOEXEC%s)",
 			mmr_emit_var(e, s->ref, MMR_REF_FILE, var, sizeof(var)),
 			flags);
 	else
-		mmr_emit_step(e, "memfd_create(\"mmrace\", %s)", flags);
+		mmr_emit_step(e, "memfd_create(\"mmrace\", MFD_CLOEXEC%s)",
+			      flags);
 }
 #endif
 

@@ -113,6 +113,7 @@ const struct mmr_op mmr_op_signal = {
 	.nargs = 1,
 	.args = {ARG_LATCH},
 	.call = {.nr = -1},
+	.calls = "futex",
 	.run = MMR_RUN(run_signal),
 	.emit = MMR_EMIT(emit_signal),
 };
@@ -126,6 +127,7 @@ const struct mmr_op mmr_op_wait = {
 	.nargs = 1,
 	.args = {ARG_LATCH},
 	.call = {.nr = -1},
+	.calls = "futex",
 	.run = MMR_RUN(run_wait),
 	.emit = MMR_EMIT(emit_wait),
 };
@@ -137,6 +139,7 @@ const struct mmr_op mmr_op_pause = {
 	.race = "A thread that sleeps while others act on its memory.",
 	.class = MMR_CLASS_WAIT,
 	.call = {.nr = -1},
+	.calls = "futex",
 	.run = MMR_RUN(run_pause),
 	.emit = MMR_EMIT(emit_pause),
 };
@@ -154,6 +157,7 @@ const struct mmr_op mmr_op_delay = {
 		  .flags = MMR_ARG_POS,
 		  .max = DELAY_MAX}},
 	.call = {.nr = -1},
+	.calls = "nanosleep",
 	.run = MMR_RUN(run_delay),
 	.emit = MMR_EMIT(emit_delay),
 };
@@ -177,6 +181,7 @@ const struct mmr_op mmr_op_sync = {
 		  .min = -SKEW_MAX,
 		  .max = SKEW_MAX}},
 	.call = {.nr = -1},
+	.calls = "futex sched_yield",
 	.run = MMR_RUN(run_sync),
 	.emit = MMR_EMIT(emit_sync),
 };

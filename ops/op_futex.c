@@ -238,6 +238,7 @@ const struct mmr_op mmr_op_futex_wait = {
 	.nargs = 1,
 	.args = {ARG_FUTEX},
 	.call = {.nr = -1},
+	.calls = "futex",
 	.run = MMR_RUN(run_futex_wait),
 	.emit = MMR_EMIT(emit_futex_wait),
 };
@@ -258,6 +259,7 @@ const struct mmr_op mmr_op_futex_wake = {
 		  .max = INT32_MAX,
 		  .def = 1}},
 	.call = {.nr = -1},
+	.calls = "futex",
 	.run = MMR_RUN(run_futex_wake),
 	.emit = MMR_EMIT(emit_futex_wake),
 };

@@ -54,8 +54,8 @@ const struct mmr_op mmr_op_mlock2 = {
 		  .names = mlock2_names},
 		 MMR_ARG_OFF,
 		 MMR_ARG_LEN},
-	.call = {.name = "mlock2",
-		 .has_wrapper = true,
+	/* libc calls mlock for it when there are no flags. */
+	.call = {.name = "SYS_mlock2",
 		 .header = "sys/mman.h",
 		 .nr = __NR_mlock2,
 		 .from = {MMR_FROM_PART, {.from = MMR_FROM_VALUE, .arg = 1}}},

@@ -217,6 +217,7 @@ const struct mmr_op mmr_op_process_spawn = {
 			 .flags = MMR_ARG_OPT},
 		},
 	.call = {.nr = -1},
+	.calls = "clone",
 	.run = MMR_RUN(run_process_spawn),
 	.emit = MMR_EMIT(emit_process_spawn),
 };
@@ -235,6 +236,7 @@ const struct mmr_op mmr_op_kill = {
 		  .flags = MMR_ARG_POS,
 		  .names = signal_names}},
 	.call = {.nr = -1},
+	.calls = "pidfd_send_signal kill",
 	.run = MMR_RUN(run_kill),
 	.emit = MMR_EMIT(emit_kill),
 };
@@ -248,6 +250,7 @@ const struct mmr_op mmr_op_process_reap = {
 	.nargs = 1,
 	.args = {ARG_PROCESS("whom", MMR_REF_PROCESS)},
 	.call = {.nr = -1},
+	.calls = "waitid",
 	.run = MMR_RUN(run_process_reap),
 	.emit = MMR_EMIT(emit_process_reap),
 };
@@ -266,6 +269,7 @@ const struct mmr_op mmr_op_exit_group = {
 		  .flags = MMR_ARG_OPT,
 		  .max = 255}},
 	.call = {.nr = -1},
+	.calls = "exit_group",
 	.run = MMR_RUN(run_exit_group),
 	.emit = MMR_EMIT(emit_exit_group),
 };

@@ -73,6 +73,7 @@ const struct mmr_op mmr_op_thread_spawn = {
 		  .help = "the template, or idle: returns at once",
 		  .type = MMR_ARG_THREAD}},
 	.call = {.nr = -1},
+	.calls = "clone",
 	.run = MMR_RUN(run_thread_spawn),
 	.emit = MMR_EMIT(emit_thread_spawn),
 };
@@ -91,6 +92,7 @@ const struct mmr_op mmr_op_thread_join = {
 		  .flags = MMR_ARG_POS,
 		  .kinds = MMR_REF_THREAD}},
 	.call = {.nr = -1},
+	.calls = "futex",
 	.run = MMR_RUN(run_thread_join),
 	.emit = MMR_EMIT(emit_thread_join),
 };

@@ -119,6 +119,11 @@ check)
 		install_them libxml2-utils ||
 			echo 'deps: no xmllint: its test is skipped' >&2
 	fi
+	# And strace, which compares a case with its C.
+	if ! have_cmd strace && can_install; then
+		install_them strace ||
+			echo 'deps: no strace: its test is skipped' >&2
+	fi
 	exit 0
 	;;
 fuzz)

@@ -50,24 +50,25 @@ static bool has_need(const struct mmr_export *x, enum mmr_need_kind kind)
 	return false;
 }
 
-static bool reads_fields(const struct mmr_export *x)
-{
-	return uses(x, MMR_USED_HUGE) || restored(x) ||
-	       has_need(x, MMR_NEED_HUGEPAGES) ||
-	       has_need(x, MMR_NEED_MEMORY) || has_need(x, MMR_NEED_CAP) ||
-	       x->c->nsettings;
-}
-
-static bool sets_mode(const struct mmr_export *x)
+/* Whether it needs a setting that is a mode, or one that is a number. */
+static bool sets(const struct mmr_export *x, bool mode)
 {
 	int i, index;
 
 	for (i = 0; i < x->c->nsettings; i++) {
 		index = mmr_setting_index(x->c->settings[i].name);
-		if (mmr_setting_table[index].kind == MMR_SETTING_MODE)
+		if ((mmr_setting_table[index].kind == MMR_SETTING_MODE) == mode)
 			return true;
 	}
 	return false;
+}
+
+static bool reads_fields(const struct mmr_export *x)
+{
+	return uses(x, MMR_USED_HUGE) || restored(x) ||
+	       has_need(x, MMR_NEED_HUGEPAGES) ||
+	       has_need(x, MMR_NEED_MEMORY) || has_need(x, MMR_NEED_CAP) ||
+	       sets(x, false);
 }
 
 void mmr_export_main_headers(struct mmr_export *x)
@@ -124,7 +125,7 @@ static void put_need_helpers(struct mmr_export *x)
 		    "\"%%lu\", &n))\n"
 		    "\t\t\tbreak;\n"
 		    "\tif (f)\n\t\tfclose(f);\n\treturn n;\n}\n\n");
-	if (sets_mode(x))
+	if (sets(x, true))
 		PUT(x,
 		    "static int has_word(const char *file, const char *word)\n"
 		    "{\n\tFILE *f = fopen(file, \"r\");\n"

@@ -21,6 +21,25 @@ t_note 'missing:' "$WORK/missing"
 t_run "$MMRACE" ops --json
 t_rc 'ops --json' 0
 t_json 'ops --json: JSON' "$OUT"
+# What public reports of stalls and races needed: each is there, with its
+# arguments, what it needs, and the calls that it makes.
+reports='write read exit_group kill process_reap thread_spawn thread_join mmap
+munmap process_spawn cgroup_create cgroup_limit cgroup_freeze cgroup_remove
+madvise ftruncate fallocate memfd_create swapon swapoff mremap set_number
+set_mode migrate_pages userfaultfd uffd_register uffd_copy uffd_zeropage
+uffd_continue uffd_move uffd_wake uffd_read close proc_open proc_read
+clear_refs mprotect mbind set_mempolicy move_pages mem_write compact_memory
+mlock munlock mlockall robust_own robust_await pidfd_open process_mrelease
+process_madvise membarrier'
+sed 's/{"id":/\n&/g' "$OUT" >"$WORK/each"
+for op in $reports; do
+	grep -E "\"name\":\"$op\",\"help\":" "$WORK/each" |
+		grep -E '"race":"' | grep -E '"calls":"' | grep -E '"needs":' |
+		grep -Eq '"args":\[' || echo "$op"
+done >"$WORK/missing"
+[ ! -s "$WORK/missing" ]
+t_result $? 'what reports needed is there'
+t_note 'missing:' "$WORK/missing"
 t_run "$MMRACE" ops mmap --json
 t_rc 'ops mmap --json' 0
 t_json 'ops mmap --json: JSON' "$OUT"
