@@ -123,6 +123,8 @@ static void print_bounds(const struct mmr_argspec *a)
 			       mmr_case_print_time(hi, sizeof(hi), a->max));
 		if (a->flags & MMR_ARG_AUTO)
 			printf(", or auto");
+		if (a->flags & MMR_ARG_LOG)
+			printf(", or log");
 		break;
 	case MMR_ARG_SIZE:
 		if (a->max)

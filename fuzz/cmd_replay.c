@@ -140,6 +140,37 @@ static void print_expected(const struct mmr_replay_result *r,
 	putchar('\n');
 }
 
+/*
+ * What rounds without a hit say against a window: only those do in which every
+ * start came at its time.  How many, and below what the rate of a hit is then,
+ * with 95 %; -1: nothing is known.
+ */
+static uint64_t against(const struct mmr_replay_result *r, double *below)
+{
+	uint64_t lost = r->rounds_void + r->rounds_late, n;
+
+	n = r->rounds > lost ? r->rounds - lost : 0;
+	*below = n && !r->hits && !r->other_hits ? 1 - pow(0.05, 1 / (double)n)
+						 : -1;
+	return n;
+}
+
+static void print_late(const struct mmr_replay_result *r)
+{
+	double below;
+	uint64_t n = against(r, &below);
+
+	if (!r->rounds_late)
+		return;
+	printf("late     %llu rounds had a start that came late and say "
+	       "nothing against a window",
+	       (unsigned long long)r->rounds_late);
+	if (below >= 0)
+		printf("; the %llu others: below %.2g a round (95 %%)",
+		       (unsigned long long)n, below);
+	putchar('\n');
+}
+
 static void print_rate(const struct mmr_replay_result *r)
 {
 	struct mmr_replay_rates x;
@@ -212,6 +243,7 @@ static void print_text(const struct mmr_case *c,
 		printf("failed   %llu runs by mmrace itself, not counted\n",
 		       (unsigned long long)r->tool_failures);
 	print_rate(r);
+	print_late(r);
 	print_answer(r);
 	if (last->quarantined)
 		printf("left     %d tasks that could not be killed%s\n",
@@ -238,6 +270,7 @@ static json_t *rate_json(const struct mmr_replay_result *r)
 {
 	json_t *j = json_object();
 	struct mmr_replay_rates x;
+	double below;
 
 	mmr_replay_get_rates(r, &x);
 	set_ci(j, "per_run", "lo95", "hi95", &x.run);
@@ -246,6 +279,9 @@ static json_t *rate_json(const struct mmr_replay_result *r)
 	       &x.second);
 	set_ci(j, "expected_s", "expected_s_lo95", "expected_s_hi95",
 	       &x.expected_s);
+	against(r, &below);
+	json_object_set_new(j, "per_round_below95",
+			    below < 0 ? json_null() : json_real(below));
 	json_object_set_new(j, "runs_for_95",
 			    x.runs95 ? json_integer((json_int_t)x.runs95)
 				     : json_null());
@@ -279,6 +315,7 @@ static void print_json(const struct mmr_case *c,
 			{"runs_demanded", r->demanded},
 			{"rounds", r->rounds},
 			{"void_rounds", r->rounds_void},
+			{"late_rounds", r->rounds_late},
 			{"wall_ns", (uint64_t)r->wall_ns},
 			{"ops", last->ops},
 			{"calls", last->calls},

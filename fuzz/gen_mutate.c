@@ -91,7 +91,7 @@ static int set_value(struct mmr_case *c, struct mmr_rng *r,
 	int n = 0, flags;
 
 	v->set = true;
-	v->is_auto = false;
+	v->is_auto = v->is_log = false;
 	switch (spec->type) {
 	case MMR_ARG_REF:
 		v->name = any_ref(c, r, spec->kinds);
@@ -112,6 +112,8 @@ static int set_value(struct mmr_case *c, struct mmr_rng *r,
 			v->lo = -mmr_gen_span(r);
 		v->is_auto =
 			spec->flags & MMR_ARG_AUTO && mmr_gen_chance(r, 40);
+		v->is_log = !v->is_auto && spec->flags & MMR_ARG_LOG &&
+			    mmr_gen_chance(r, 20);
 		return 0;
 	case MMR_ARG_ENUM:
 	case MMR_ARG_FLAGS:

@@ -54,6 +54,10 @@ static void print_errors(FILE *out, const struct mmr_measure *m)
 				m->errs[i].n);
 		sep = ", ";
 	}
+	if (m->late) {
+		fprintf(out, "%slate %llu", sep, (unsigned long long)m->late);
+		sep = ", ";
+	}
 	if (m->unexpected)
 		fprintf(out, "%snot in -> %llu", sep,
 			(unsigned long long)m->unexpected);
@@ -226,6 +230,7 @@ json_t *mmr_measure_stmts_json(const struct mmr_case *c,
 		json_object_set_new(j, "op", json_string(s->op->name));
 		json_object_set_new(j, "count", num(m->count));
 		json_object_set_new(j, "pages", num(m->pages));
+		json_object_set_new(j, "late", num(m->late));
 		json_object_set_new(j, "errors", errs);
 		json_object_set_new(j, "unexpected", num(m->unexpected));
 		json_object_set_new(j, "sum_ns", num(m->sum_ns));

@@ -92,6 +92,7 @@ static void found(struct mmr_soak_job *job, const struct mmr_case *c,
 {
 	struct mmr_soak *s = job->soak;
 	struct mmr_soak_finding *f;
+	struct mmr_case *exact;
 	struct mmr_rate rate;
 	char path[300] = "";
 	bool again;
@@ -107,14 +108,14 @@ static void found(struct mmr_soak_job *job, const struct mmr_case *c,
 	pthread_mutex_unlock(&s->lock);
 	if (again)
 		return;
-	mmr_soak_confirm(job, c, res, &rate);
-	if (rate.runs < 2)
+	exact = mmr_soak_confirm(job, c, res, &rate);
+	if (!exact && rate.runs < 2)
 		return;
 	pthread_mutex_lock(&s->finding_lock);
 	f = find_finding(s, res->id);
 	if (f)
 		f->rate = rate;
-	rc = mmr_finding_rate(s->opts->out, c, res, &rate);
+	rc = mmr_finding_rate(s->opts->out, exact ? exact : c, res, &rate);
 	if (f)
 		snprintf(path, sizeof(path), "%s", f->path);
 	pthread_mutex_unlock(&s->finding_lock);
@@ -123,7 +124,8 @@ static void found(struct mmr_soak_job *job, const struct mmr_case *c,
 			"mmrace soak: cannot store the rate of %s: %s\n",
 			res->id, strerror(-rc));
 	if (path[0] && !res->quarantined)
-		mmr_soak_shrink(job, c, &rate, path);
+		mmr_soak_shrink(job, exact ? exact : c, &rate, path);
+	mmr_case_free(exact);
 }
 
 /* What --known sets aside is kept all the same, in a folder of its own. */

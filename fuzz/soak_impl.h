@@ -161,10 +161,13 @@ int mmr_soak_run(struct mmr_soak_job *job, const struct mmr_case *c, bool brief,
 		 struct mmr_run_result *res);
 
 /* soak_revisit.c, by the job that has the case */
-/* How often the same case shows the same again: up to ten more runs. */
-void mmr_soak_confirm(struct mmr_soak_job *job, const struct mmr_case *c,
-		      const struct mmr_run_result *first,
-		      struct mmr_rate *rate);
+/* How often the same case shows the same again: up to ten more runs.  First
+ * of a case with the very offsets of the hit: when that shows it, the rate is
+ * that case's, which is returned for the caller to free.  NULL: c's. */
+struct mmr_case *mmr_soak_confirm(struct mmr_soak_job *job,
+				  const struct mmr_case *c,
+				  const struct mmr_run_result *first,
+				  struct mmr_rate *rate);
 /* Makes the case of a finding smaller, folder/min.case, while its share of
  * the time lasts. */
 void mmr_soak_shrink(struct mmr_soak_job *job, const struct mmr_case *c,

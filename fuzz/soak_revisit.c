@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "../ops/clock.h"
+#include "../triage/calibrate.h"
 #include "../triage/replay.h"
 
 #define FLOOR_NS 10000000ULL /* shorter is never suspect */
@@ -48,14 +49,13 @@ static void spend(struct mmr_soak *s, int64_t start_ns)
 }
 
 /* How often the same case shows the same again: up to ten more runs. */
-void mmr_soak_confirm(struct mmr_soak_job *job, const struct mmr_case *c,
-		      const struct mmr_run_result *first, struct mmr_rate *rate)
+static void confirm(struct mmr_soak_job *job, const struct mmr_case *c,
+		    const struct mmr_run_result *first, struct mmr_rate *rate)
 {
 	struct mmr_run_result res;
 
 	int64_t start = mmr_clock_monotonic();
 
-	*rate = (struct mmr_rate){1, 1, first->rounds, first->wall_ns};
 	for (int i = 0; i < MMR_SOAK_CONFIRM && job->soak->opts->revisit &&
 			!mmr_soak_over(job->soak);
 	     i++) {
@@ -80,6 +80,24 @@ void mmr_soak_confirm(struct mmr_soak_job *job, const struct mmr_case *c,
 		mmr_run_result_free(&res);
 	}
 	spend(job->soak, start);
+}
+
+struct mmr_case *mmr_soak_confirm(struct mmr_soak_job *job,
+				  const struct mmr_case *c,
+				  const struct mmr_run_result *first,
+				  struct mmr_rate *rate)
+{
+	struct mmr_case *exact = mmr_calibrate_case(first, true);
+
+	*rate = (struct mmr_rate){0};
+	if (exact)
+		confirm(job, exact, first, rate);
+	if (rate->hits)
+		return exact;
+	mmr_case_free(exact);
+	*rate = (struct mmr_rate){1, 1, first->rounds, first->wall_ns};
+	confirm(job, c, first, rate);
+	return NULL;
 }
 
 /* Pauses of the machine seen within the last minute or two. */

@@ -140,6 +140,8 @@ struct mmr_stat {
 	_Atomic uint64_t count, errors, unexpected; /* unexpected: not in -> */
 	_Atomic uint64_t sum, max; /* ticks */
 	_Atomic uint64_t pages; /* touched */
+	_Atomic uint64_t late; /* sync: starts that came after their time */
+	_Atomic int64_t drawn; /* sync, delay: the last offset, ns */
 	struct {
 		_Atomic int32_t err; /* errno > 0; 0: unused */
 		_Atomic uint32_t n;
@@ -180,6 +182,8 @@ struct mmr_area {
 	_Atomic uint64_t round; /* rounds begun */
 	_Atomic uint64_t rounds_done; /* rounds at their end, void too */
 	_Atomic uint64_t rounds_void;
+	_Atomic uint64_t rounds_late; /* with a start that came late, and not
+				       * void: nothing against a window */
 	_Atomic uint64_t round_start; /* ticks */
 	_Atomic uint64_t crash_count; /* processes ended by a signal that the
 				       * case does not explain */
@@ -200,6 +204,7 @@ struct mmr_area {
 
 	/* Of the round. */
 	_Atomic uint32_t round_void; /* a rendezvous timed out, ... */
+	_Atomic uint32_t round_late; /* a start came after its time */
 	_Atomic uint32_t plain_left; /* plain threads that hold it open: not
 				      * at their end, dead or in pause */
 	_Alignas(64) _Atomic uint32_t latches[64];
@@ -208,6 +213,8 @@ struct mmr_area {
 		_Alignas(64) _Atomic uint32_t arrived; /* this generation */
 		_Atomic uint32_t left; /* parties that finished or died */
 		_Atomic uint32_t generation;
+		_Atomic uint64_t lead; /* ticks: the earliest of those that
+					* arrived starts that much before */
 		_Atomic uint64_t deadline; /* ticks; 0: not yet */
 	} syncs[64];
 	struct { /* by program thread / process: spawned and done so far */

@@ -34,6 +34,7 @@ enum mmr_unit { MMR_UNIT_BYTE, MMR_UNIT_PAGE, MMR_UNIT_HUGE };
 struct mmr_value {
 	bool set; /* given in the text (or not equal to the default) */
 	bool is_auto; /* TIME: the word auto */
+	bool is_log; /* TIME: the word log */
 	enum mmr_unit unit; /* SIZE: lo counts bytes, pages, huge pages */
 	int64_t lo; /* SIZE count, INT, ENUM and FLAGS value, TIME ns */
 	int64_t hi; /* TIME: upper end of a range, == lo for one time */
@@ -78,6 +79,8 @@ enum mmr_cpu_kind {
 	MMR_CPU_NUMBER, /* the N-th CPU that this process may use, modulo */
 	MMR_CPU_SAME, /* the CPU of thread cpu_thread */
 	MMR_CPU_OTHER, /* another CPU than that of cpu_thread */
+	MMR_CPU_SIBLING, /* another CPU of the same core, else as OTHER */
+	MMR_CPU_FAR, /* a CPU of another NUMA node, else as OTHER */
 };
 
 enum mmr_segv {

@@ -385,8 +385,7 @@ static int check_cpu(struct check *k, const struct mmr_thread *t)
 	    (t->cpu_number < 0 || t->cpu_number > MMR_CHECK_CPU))
 		return fail(k, t->line, 1, "cpu=N goes from 0 to %d",
 			    MMR_CHECK_CPU);
-	for (steps = 0; at->cpu == MMR_CPU_SAME || at->cpu == MMR_CPU_OTHER;
-	     steps++) {
+	for (steps = 0; at->cpu >= MMR_CPU_SAME; steps++) {
 		i = at->cpu_thread ? mmr_names_find(&k->threads, at->cpu_thread)
 				   : -1;
 		if (i < 0)

@@ -53,7 +53,8 @@ bool mmr_value_is_default(const struct mmr_argspec *a,
 	case MMR_ARG_FLAGS:
 		return v->lo == a->def;
 	case MMR_ARG_TIME:
-		return !v->is_auto && v->lo == a->def && v->hi == a->def;
+		return !v->is_auto && !v->is_log && v->lo == a->def &&
+		       v->hi == a->def;
 	case MMR_ARG_WORD:
 		return false;
 	default:
@@ -102,6 +103,10 @@ static int check_time(const struct mmr_argspec *a, const struct mmr_value *v,
 		if (a->flags & MMR_ARG_AUTO)
 			return 0;
 		snprintf(text, n, "%s does not take auto", a->name);
+	} else if (v->is_log) {
+		if (a->flags & MMR_ARG_LOG)
+			return 0;
+		snprintf(text, n, "%s does not take log", a->name);
 	} else if (v->lo > v->hi) {
 		snprintf(text, n, "the range ends before it begins");
 	} else if (v->lo < 0 && !(a->flags & MMR_ARG_SIGNED)) {

@@ -74,10 +74,11 @@ struct mmr_plan {
 struct mmr_machine {
 	int16_t cpu[256];    /* by program thread: kernel CPU number, -1 none */
 	uint64_t syncs[256]; /* by program thread: which it names */
-	uint64_t sync_lead[64]; /* ticks: longest skew before the deadline */
-	uint32_t first_slot;	/* thread slots from here on are for spawns */
-	uint8_t no_namespace;	/* and so every process needs PDEATHSIG */
-	int32_t supervisor;	/* its pid */
+	uint32_t sync_spins[64]; /* turns of a wait before it yields */
+	uint32_t pad[64];	 /* plan[] ends with a page */
+	uint32_t first_slot;	 /* thread slots from here on are for spawns */
+	uint8_t no_namespace;	 /* and so every process needs PDEATHSIG */
+	int32_t supervisor;	 /* its pid */
 	/* Of the executable, start 0: not mapped anew; see child_image.h. */
 	int32_t image_fd;
 	uint32_t image_len, image_offset;
@@ -161,9 +162,10 @@ struct mmr_ref_value mmr_child_ref(struct mmr_child *c, int64_t index,
 				   uint32_t kinds);
 void mmr_child_set_ref(struct mmr_child *c, int index, uint32_t kind, int64_t a,
 		       int64_t b);
-/* A draw for operand lo..hi of this statement, round and iteration, ns. */
-int64_t mmr_child_draw(struct mmr_child *c, const struct mmr_insn *in,
-		       const struct mmr_operand *o);
+/* A draw for argument arg of this statement, round and iteration, ns; sweep:
+ * as sweep.h has it, else independent of all others.  Stored as `drawn`. */
+int64_t mmr_child_draw(struct mmr_child *c, const struct mmr_insn *in, int arg,
+		       bool sweep);
 /* The part of a mapping that arguments off and len (indices, -1: none)
  * name, clipped to it.  False when nothing is left or there is no mapping. */
 bool mmr_child_part(struct mmr_child *c, const struct mmr_insn *in, int map,
@@ -233,6 +235,10 @@ int64_t mmr_child_thread_spawn(struct mmr_child *c, const struct mmr_insn *in,
 int64_t mmr_child_thread_join(struct mmr_child *c, const struct mmr_insn *in,
 			      int arg);
 
+/* Moves every other thread of the process to the next CPU, in whatever it is
+ * doing; how many.  -ENODEV: there is one CPU. */
+int64_t mmr_child_move_threads(struct mmr_child *c);
+
 /* child_proc.c.  proc: program process or MMR_PROC_IDLE; its copies make a
  * set.  fresh: forked from the supervisor, without the spawner's memory. */
 int64_t mmr_child_process_spawn(struct mmr_child *c, const struct mmr_insn *in,
@@ -261,7 +267,11 @@ int64_t mmr_child_pause(struct mmr_child *c);
 /* Busy below 200 us, else asleep for the most part.  arg: TIME operand. */
 int64_t mmr_child_delay(struct mmr_child *c, const struct mmr_insn *in,
 			int arg);
-/* sync: SYNC operand, skew: TIME operand.  -ETIMEDOUT makes the round void. */
+/* Asleep for all of it, also when that is too long.  arg: TIME operand. */
+int64_t mmr_child_sleep(struct mmr_child *c, const struct mmr_insn *in,
+			int arg);
+/* sync: SYNC operand, skew: TIME operand.  0, or how much too late it started,
+ * ns; -ETIMEDOUT makes the round void. */
 int64_t mmr_child_sync(struct mmr_child *c, const struct mmr_insn *in, int sync,
 		       int skew);
 /* A real FUTEX_WAIT without a time limit on a word that is 0 at the start of

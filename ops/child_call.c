@@ -10,7 +10,7 @@
 #include <linux/userfaultfd.h>
 
 #include "child_machine.h"
-#include "rng.h"
+#include "sweep.h"
 
 #define MAPPED_STEP (1 << 20)
 
@@ -59,14 +59,25 @@ MMR_HOT void mmr_child_set_ref(struct mmr_child *c, int index, uint32_t kind,
 	atomic_store_explicit(&r->seq, seq + 2, memory_order_release);
 }
 
-int64_t mmr_child_draw(struct mmr_child *c, const struct mmr_insn *in,
-		       const struct mmr_operand *o)
+int64_t mmr_child_draw(struct mmr_child *c, const struct mmr_insn *in, int arg,
+		       bool sweep)
 {
-	if (o->lo >= o->hi)
-		return o->lo;
-	return mmr_rng_range(
-		mmr_rng_key(mmr_rng_key(in->tag, c->round), c->iteration),
-		o->lo, o->hi);
+	const struct mmr_operand *o = &in->arg[arg];
+	int64_t ns = o->lo;
+	uint64_t u;
+
+	if (o->lo < o->hi) {
+		if (sweep)
+			u = mmr_sweep(in->tag, in->dim, c->round, c->iteration);
+		else
+			u = mmr_rng_key(mmr_rng_key(in->tag, c->round),
+					c->iteration);
+		ns = in->log >> arg & 1 ? mmr_sweep_log(u, o->lo < 0)
+					: mmr_rng_range(u, o->lo, o->hi);
+	}
+	atomic_store_explicit(&c->stats[in->stat].drawn, ns,
+			      memory_order_relaxed);
+	return ns;
 }
 
 MMR_HOT bool mmr_child_part(struct mmr_child *c, const struct mmr_insn *in,

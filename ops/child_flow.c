@@ -13,7 +13,9 @@
 
 #define SYNC_START_NS 1500 /* from the last arrival to the common start */
 #define SYNC_TIMEOUT_NS 1000000000
-#define SYNC_SPINS 2000 /* before it gives the CPU to others */
+#define SYNC_LATE_NS 100 /* a start later than that has missed its offset */
+#define SYNC_LATE_RAW_NS 1000 /* the same where a look at the clock is a call  \
+			       */
 
 #define DELAY_SPIN_NS 200000 /* a sleep is off by up to that */
 #define DELAY_MARGIN_NS 100000
@@ -82,16 +84,21 @@ int64_t mmr_child_pause(struct mmr_child *c)
 	return 0;
 }
 
-/* Busy until ticks t, without a yield: within tens of nanoseconds. */
-static void spin_until(const struct mmr_child *c, uint64_t t)
+/* Busy until ticks t, without a yield: within tens of nanoseconds.  When it
+ * really was. */
+static uint64_t spin_until(const struct mmr_child *c, uint64_t t)
 {
-	while ((int64_t)(mmr_child_now(c) - t) < 0)
-		;
+	uint64_t now;
+
+	do {
+		now = mmr_child_now(c);
+	} while ((int64_t)(now - t) < 0);
+	return now;
 }
 
 int64_t mmr_child_delay(struct mmr_child *c, const struct mmr_insn *in, int arg)
 {
-	int64_t ns = mmr_child_draw(c, in, &in->arg[arg]), left;
+	int64_t ns = mmr_child_draw(c, in, arg, false), left;
 	uint64_t end;
 
 	if (ns <= 0)
@@ -111,21 +118,53 @@ int64_t mmr_child_delay(struct mmr_child *c, const struct mmr_insn *in, int arg)
 	return 0;
 }
 
+int64_t mmr_child_sleep(struct mmr_child *c, const struct mmr_insn *in, int arg)
+{
+	int64_t left = mmr_child_draw(c, in, arg, false), ns;
+
+	for (; left > 0; left -= ns) {
+		ns = left < MMR_SLICE_NS ? left : MMR_SLICE_NS;
+		mmr_sys_nanosleep(ns);
+		if (left > ns && mmr_child_stopping(c))
+			return -EINTR;
+	}
+	return 0;
+}
+
 /* Starts the party when all of it is there or has left.  Arrivals and
  * departures may see this at the same time: who takes the count does it. */
 static void sync_try(uint32_t i)
 {
 	struct mmr_area *a = MMR_AREA_PTR;
 	uint32_t n = atomic_load(&a->syncs[i].arrived);
+	uint64_t lead;
 
 	if (!n || n + atomic_load(&a->syncs[i].left) < mmr_psyncs()[i].parties)
 		return;
 	if (!atomic_compare_exchange_strong(&a->syncs[i].arrived, &n, 0))
 		return;
+	lead = atomic_exchange(&a->syncs[i].lead, 0);
 	atomic_store(&a->syncs[i].deadline,
-		     mmr_now() + mmr_ticks(SYNC_START_NS) +
-			     MMR_MACHINE_PTR->sync_lead[i]);
+		     mmr_now() + mmr_ticks(SYNC_START_NS) + lead);
 	atomic_fetch_add(&a->syncs[i].generation, 1);
+}
+
+/* Joins the party.  ns: the thread's offset; who starts before the others
+ * makes them wait for that. */
+static void sync_arrive(uint32_t i, int64_t ns)
+{
+	struct mmr_area *a = MMR_AREA_PTR;
+	uint64_t lead, old;
+
+	if (ns < 0) {
+		lead = mmr_ticks((uint64_t)-ns);
+		old = atomic_load(&a->syncs[i].lead);
+		while (lead > old && !atomic_compare_exchange_weak(
+					     &a->syncs[i].lead, &old, lead))
+			;
+	}
+	atomic_fetch_add(&a->syncs[i].arrived, 1);
+	sync_try(i);
 }
 
 void mmr_flow_leave(uint32_t thread)
@@ -147,11 +186,11 @@ static bool sync_wait(struct mmr_child *c, uint32_t i, uint32_t gen)
 {
 	struct mmr_area *a = c->area;
 	uint64_t limit = c->now + mmr_ticks(SYNC_TIMEOUT_NS);
-	uint32_t spins = 0;
+	uint32_t spins = 0, most = c->machine->sync_spins[i];
 
 	while (atomic_load_explicit(&a->syncs[i].generation,
 				    memory_order_acquire) == gen) {
-		if (spins++ < SYNC_SPINS) {
+		if (spins++ < most) {
 			mmr_sys_relax();
 			continue;
 		}
@@ -160,6 +199,32 @@ static bool sync_wait(struct mmr_child *c, uint32_t i, uint32_t gen)
 			return false;
 	}
 	return true;
+}
+
+/*
+ * Waits for the thread's own instant; how much too late it was, ns, 0 when not
+ * worth a word.  Far from it, or where others of the party need this CPU, in
+ * yields.
+ */
+static int64_t sync_start(struct mmr_child *c, const struct mmr_insn *in,
+			  uint64_t start, bool crowded)
+{
+	int64_t margin = crowded ? 0 : (int64_t)mmr_ticks(DELAY_MARGIN_NS);
+	uint64_t late;
+
+	while ((int64_t)(start - mmr_child_now(c)) > margin) {
+		mmr_sys_yield();
+		if (mmr_child_stopping(c))
+			return -EINTR;
+	}
+	late = mmr_ns(spin_until(c, start) - start);
+	if (late <= (c->area->clock.source == MMR_CLOCK_COUNTER
+			     ? SYNC_LATE_NS
+			     : SYNC_LATE_RAW_NS))
+		return 0;
+	atomic_fetch_add(&c->stats[in->stat].late, 1);
+	atomic_store(&c->area->round_late, 1);
+	return (int64_t)late;
 }
 
 int64_t mmr_child_sync(struct mmr_child *c, const struct mmr_insn *in, int sync,
@@ -172,12 +237,10 @@ int64_t mmr_child_sync(struct mmr_child *c, const struct mmr_insn *in, int sync,
 
 	if (!mmr_psyncs()[i].parties || atomic_load(&a->round_void))
 		return 0;
-	ns = mmr_child_draw(c, in, &in->arg[skew]);
+	ns = mmr_child_draw(c, in, skew, true);
 	gen = atomic_load(&a->syncs[i].generation);
-	if (c->plain) {
-		atomic_fetch_add(&a->syncs[i].arrived, 1);
-		sync_try(i);
-	}
+	if (c->plain)
+		sync_arrive(i, ns);
 	if (!sync_wait(c, i, gen)) {
 		if (mmr_child_stopping(c))
 			return -EINTR;
@@ -186,14 +249,7 @@ int64_t mmr_child_sync(struct mmr_child *c, const struct mmr_insn *in, int sync,
 	}
 	start = atomic_load(&a->syncs[i].deadline);
 	start += ns < 0 ? -mmr_ticks((uint64_t)-ns) : mmr_ticks((uint64_t)ns);
-	while ((int64_t)(start - mmr_child_now(c)) >
-	       (int64_t)mmr_ticks(DELAY_MARGIN_NS)) {
-		mmr_sys_yield();
-		if (mmr_child_stopping(c))
-			return -EINTR;
-	}
-	spin_until(c, start);
-	return 0;
+	return sync_start(c, in, start, !c->machine->sync_spins[i]);
 }
 
 int64_t mmr_child_futex_wait(struct mmr_child *c, int64_t futex)

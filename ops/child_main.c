@@ -30,6 +30,8 @@
 #define RLIMIT_CORE_VALUE 4
 #define RLIMIT_NOFILE_VALUE 7
 #define EXIT_OWN_FAULT 3
+#define SPINS 2000 /* about 100 us */
+#define SPINS_CROWDED 100
 
 _Noreturn void mmr_main_start(const uint64_t *stack);
 
@@ -132,26 +134,46 @@ static void map_own(void)
 		 MADV_NOHUGEPAGE_VALUE);
 }
 
+/* Another CPU than that at index `at`: on the same core, on another node, or
+ * the next one where there is none of these. */
+static uint32_t other_cpu(uint32_t at, uint32_t kind)
+{
+	const struct mmr_program *p = &MMR_AREA_PTR->program;
+	uint32_t i, k;
+
+	for (k = 1; k < p->ncpus; k++) {
+		i = (at + k) % p->ncpus;
+		if ((kind == MMR_CPU_SIBLING && p->cores[i] == p->cores[at]) ||
+		    (kind == MMR_CPU_FAR && p->nodes[i] != p->nodes[at]))
+			return i;
+	}
+	return (at + 1) % p->ncpus;
+}
+
+/* The index of thread t's CPU, by a chain of relations that the case's check
+ * has found to end. */
+static uint32_t cpu_index(uint32_t t, uint32_t depth)
+{
+	const struct mmr_program *p = &MMR_AREA_PTR->program;
+	const struct mmr_pthread *pt = &mmr_pthreads()[t];
+	uint32_t at;
+
+	if (pt->cpu_kind == MMR_CPU_NUMBER)
+		return (uint32_t)pt->cpu_arg % p->ncpus;
+	if (pt->cpu_kind == MMR_CPU_ANY || depth > p->nthreads)
+		return t % p->ncpus;
+	at = cpu_index((uint32_t)pt->cpu_arg, depth + 1);
+	return pt->cpu_kind == MMR_CPU_SAME ? at : other_cpu(at, pt->cpu_kind);
+}
+
 /* Which CPU thread t of the program goes to, -1 none.  One that another is
  * placed relative to has a place too, or the relation would mean nothing. */
 static int cpu_of(uint32_t t)
 {
 	const struct mmr_program *p = &MMR_AREA_PTR->program;
-	const struct mmr_pthread *pt = &mmr_pthreads()[t];
-	uint32_t i, index = t, shift = 0;
+	uint32_t i;
 
-	for (i = 0; i <= p->nthreads; i++) {
-		if (pt->cpu_kind == MMR_CPU_NUMBER) {
-			index = (uint32_t)pt->cpu_arg;
-			break;
-		}
-		if (pt->cpu_kind == MMR_CPU_ANY)
-			break;
-		shift += pt->cpu_kind == MMR_CPU_OTHER;
-		index = (uint32_t)pt->cpu_arg;
-		pt = &mmr_pthreads()[index];
-	}
-	if (pt->cpu_kind == MMR_CPU_ANY && pt == &mmr_pthreads()[t]) {
+	if (mmr_pthreads()[t].cpu_kind == MMR_CPU_ANY) {
 		for (i = 0; i < p->nthreads; i++)
 			if (mmr_pthreads()[i].cpu_kind >= MMR_CPU_SAME &&
 			    (uint32_t)mmr_pthreads()[i].cpu_arg == t)
@@ -159,29 +181,53 @@ static int cpu_of(uint32_t t)
 		if (i == p->nthreads)
 			return -1;
 	}
-	return p->cpus[(index + shift) % p->ncpus];
+	return p->cpus[cpu_index(t, 0)];
 }
 
-/* Which rendezvous thread t names, and how early it may start there. */
-static uint64_t syncs_of(struct mmr_machine *m, uint32_t t)
+/* Which rendezvous thread t names. */
+static uint64_t syncs_of(uint32_t t)
 {
 	const struct mmr_pthread *pt = &mmr_pthreads()[t];
 	const struct mmr_insn *in = mmr_insns() + pt->first;
-	uint64_t mask = 0, lead;
-	uint32_t i, s;
+	uint64_t mask = 0;
+	uint32_t i;
 
-	for (i = 0; i < pt->ninsn; i++, in++) {
-		if (in->op != MMR_OP_sync)
-			continue;
-		s = (uint32_t)in->arg[0].lo & 63;
-		mask |= 1ULL << s;
-		if (in->arg[1].lo >= 0)
-			continue;
-		lead = mmr_ticks((uint64_t)-in->arg[1].lo);
-		if (lead > m->sync_lead[s])
-			m->sync_lead[s] = lead;
-	}
+	for (i = 0; i < pt->ninsn; i++, in++)
+		if (in->op == MMR_OP_sync)
+			mask |= 1ULL << ((uint32_t)in->arg[0].lo & 63);
 	return mask;
+}
+
+/*
+ * How long to wait busy for the others of rendezvous s.  Where they may need
+ * this very CPU, not at all; where other threads of the case do, a moment.
+ */
+static uint32_t spins_of(const struct mmr_machine *m, uint32_t s)
+{
+	const struct mmr_program *p = &MMR_AREA_PTR->program;
+	uint32_t t, i, all = 0, copies, parties = mmr_psyncs()[s].parties;
+	int16_t cpus[64];
+	uint32_t n = 0;
+
+	if (parties > p->ncpus)
+		return 0;
+	for (t = 0; t < p->nthreads; t++) {
+		if (mmr_pthreads()[t].is_template ||
+		    mmr_pprocs()[mmr_pthreads()[t].proc].is_template)
+			continue;
+		copies = mmr_pprocs()[mmr_pthreads()[t].proc].copies;
+		all += copies;
+		if (!(m->syncs[t] >> s & 1) || m->cpu[t] < 0)
+			continue;
+		if (copies > 1)
+			return 0;
+		for (i = 0; i < n; i++)
+			if (cpus[i] == m->cpu[t])
+				return 0;
+		if (n < 64)
+			cpus[n++] = m->cpu[t];
+	}
+	return all > p->ncpus ? SPINS_CROWDED : SPINS;
 }
 
 static void plan_machine(void)
@@ -202,8 +248,10 @@ static void plan_machine(void)
 				      mmr_insns()[i].op);
 	for (i = 0; i < p->nthreads; i++) {
 		m->cpu[i] = (int16_t)cpu_of(i);
-		m->syncs[i] = syncs_of(m, i);
+		m->syncs[i] = syncs_of(i);
 	}
+	for (i = 0; i < p->nsyncs; i++)
+		m->sync_spins[i] = spins_of(m, i);
 	for (i = 0; i < p->nprocs; i++) {
 		pp = &mmr_pprocs()[i];
 		if (!pp->is_template)

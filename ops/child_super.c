@@ -31,6 +31,7 @@ static void reset_round(void)
 	for (i = 0; i < p->nsyncs; i++) {
 		atomic_store(&a->syncs[i].arrived, 0);
 		atomic_store(&a->syncs[i].left, 0);
+		atomic_store(&a->syncs[i].lead, 0);
 	}
 	for (i = 0; i < p->nprocs; i++) {
 		pp = &mmr_pprocs()[i];
@@ -51,6 +52,7 @@ static void reset_round(void)
 	atomic_store(&a->fresh_request, 0);
 	atomic_store(&a->fresh_slot, 0);
 	atomic_store(&a->round_void, 0);
+	atomic_store(&a->round_late, 0);
 }
 
 /* Free again: slots of spawned threads and, without keep, of processes. */
@@ -406,6 +408,8 @@ static void one_round(void)
 		mmr_cgroup_remove_all();
 	if (atomic_load(&a->round_void) || atomic_load(&a->ctl_void))
 		atomic_fetch_add(&a->rounds_void, 1);
+	else if (atomic_load(&a->round_late))
+		atomic_fetch_add(&a->rounds_late, 1);
 	atomic_store(&a->ctl_void, 0);
 	atomic_fetch_add(&a->rounds_done, 1);
 }

@@ -443,6 +443,49 @@ int64_t mmr_child_thread_spawn(struct mmr_child *c, const struct mmr_insn *in,
 	return 0;
 }
 
+static int64_t pin(int32_t tid, int cpu)
+{
+	uint64_t mask[16] = {0};
+
+	mask[(cpu >> 6) & 15] = 1ULL << (cpu & 63);
+	return mmr_sys3(__NR_sched_setaffinity, tid, sizeof(mask),
+			mmr_sys_ptr(mask));
+}
+
+/* The CPU of the program after this one, -1 (unpinned) any. */
+static int next_cpu(const struct mmr_program *p, int cpu)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->ncpus && p->cpus[i] != cpu; i++)
+		;
+	return p->cpus[(i + 1) % p->ncpus];
+}
+
+int64_t mmr_child_move_threads(struct mmr_child *c)
+{
+	uint32_t i, n = atomic_load(&c->area->thread_slots);
+	int64_t moved = 0;
+	int32_t tid;
+	int cpu;
+
+	if (c->program->ncpus < 2)
+		return -ENODEV;
+	for (i = 0; i < n; i++) {
+		tid = atomic_load(&c->slots[i].tid);
+		if (c->slots[i].proc_slot != c->slot->proc_slot ||
+		    &c->slots[i] == c->slot || !tid ||
+		    atomic_load(&c->slots[i].state) != MMR_THREAD_RUNNING)
+			continue;
+		cpu = next_cpu(c->program, atomic_load(&c->slots[i].cpu));
+		if (pin(tid, cpu) < 0)
+			continue; /* it has just ended */
+		atomic_store(&c->slots[i].cpu, cpu);
+		moved++;
+	}
+	return moved;
+}
+
 int64_t mmr_child_thread_join(struct mmr_child *c, const struct mmr_insn *in,
 			      int arg)
 {

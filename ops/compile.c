@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,18 +16,15 @@
 #include "needs.h"
 #include "print.h"
 #include "rng.h"
-
-/*
- * skew=auto without a calibration of this host: the two calls last 20 us,
- * and a tenth more on both sides, so that their ends are inside.
- */
-#define AUTO_NS 22000
+#include "sweep.h"
+#include "timing.h"
 
 /* Calls that last longer all count as the last step of a histogram. */
 #define HIST_LONGEST_S 100
 
 struct build {
 	const struct mmr_case *c;
+	bool no_offsets;
 	struct mmr_area *area;
 	struct mmr_insn *insns;
 	struct mmr_pthread *threads;
@@ -83,15 +79,21 @@ static uint32_t count_insns(const struct mmr_block *b)
 /*
  * The key of a statement's draws: thread name, text of what it does, and how
  * many with the same text stand before it in the thread.  Deleting another
- * line, or changing what results are accepted, draws nothing anew.
+ * line, or changing what results are accepted, draws nothing anew.  Nor does
+ * another range of an offset: skew=auto and the nanoseconds that it stands for
+ * are drawn alike.
  */
 static int make_tag(struct build *b, const struct mmr_stmt *s, uint64_t *tag)
 {
 	uint64_t key, ordinal = 0;
+	struct mmr_stmt bare = *s;
 	int i;
 
+	for (i = 0; s->kind == MMR_STMT_OP && i < s->op->nargs; i++)
+		if (s->op->args[i].flags & MMR_ARG_AUTO)
+			bare.args[i].set = false;
 	b->text.n = 0;
-	mmr_print_action(&b->text, s);
+	mmr_print_action(&b->text, &bare);
 	if (b->text.failed)
 		return -ENOMEM;
 	key = mmr_rng_key_str(b->thread_key, b->text.s);
@@ -155,8 +157,8 @@ static int compile_arg(struct build *b, const struct mmr_argspec *a,
 		o->hi = o->lo;
 		break;
 	case MMR_ARG_TIME:
-		o->lo = v->is_auto ? -AUTO_NS : v->lo;
-		o->hi = v->is_auto ? AUTO_NS : v->hi;
+		o->lo = v->lo;
+		o->hi = v->hi;
 		break;
 	case MMR_ARG_INT:
 	case MMR_ARG_ENUM:
@@ -183,6 +185,25 @@ static void join_args(const struct mmr_op *op, struct mmr_insn *in)
 			in->arg[from[i].arg].lo |= in->arg[from[i].also - 1].lo;
 }
 
+/* What only the statement as a whole tells of a time. */
+static void compile_draw(struct build *b, const struct mmr_stmt *s, int i,
+			 struct mmr_insn *in)
+{
+	const struct mmr_value *v = &s->args[i];
+
+	if (s->op->args[i].type != MMR_ARG_TIME || !v->set)
+		return;
+	if (v->is_auto && !b->no_offsets)
+		mmr_timing_bounds(b->c, s, &in->arg[i].lo, &in->arg[i].hi);
+	if (!v->is_log)
+		return;
+	in->log |= (uint8_t)(1u << i);
+	in->arg[i].lo = s->op->args[i].flags & MMR_ARG_SIGNED
+				? -MMR_SWEEP_LOG_HI
+				: MMR_SWEEP_LOG_LO;
+	in->arg[i].hi = MMR_SWEEP_LOG_HI;
+}
+
 static int compile_op(struct build *b, const struct mmr_stmt *s,
 		      struct mmr_insn *in)
 {
@@ -196,6 +217,7 @@ static int compile_op(struct build *b, const struct mmr_stmt *s,
 		rc = compile_arg(b, &s->op->args[i], &s->args[i], &in->arg[i]);
 		if (rc)
 			return rc;
+		compile_draw(b, s, i, in);
 	}
 	join_args(s->op, in);
 	in->naccept = (uint8_t)s->naccept;
@@ -216,6 +238,10 @@ static int compile_block(struct build *b, const struct mmr_block *block)
 		at = b->ninsns++;
 		in = &b->insns[at];
 		in->stat = (uint16_t)b->nstats++;
+		/* The second thread, moved against the first, has the golden
+		 * ratio. */
+		in->dim = (uint8_t)((b->area->program.nthreads + 6) %
+				    MMR_SWEEP_DIMS);
 		rc = make_tag(b, s, &in->tag);
 		if (!rc && s->kind != MMR_STMT_LOOP)
 			rc = compile_op(b, s, in);
@@ -350,26 +376,6 @@ static int compile_procs(struct build *b)
 	return 0;
 }
 
-static void choose_cpus(struct mmr_program *pr,
-			const struct mmr_compile_opts *opts)
-{
-	cpu_set_t set;
-	uint16_t cpu;
-	int i;
-
-	for (i = 0; i < opts->ncpus && i < 64; i++)
-		pr->cpus[pr->ncpus++] = opts->cpus[i];
-	if (pr->ncpus)
-		return;
-	CPU_ZERO(&set);
-	if (sched_getaffinity(0, sizeof(set), &set) == 0)
-		for (cpu = 0; cpu < CPU_SETSIZE && pr->ncpus < 64; cpu++)
-			if (CPU_ISSET(cpu, &set))
-				pr->cpus[pr->ncpus++] = cpu;
-	if (!pr->ncpus)
-		pr->ncpus = 1; /* CPU 0: pinning to it fails, nothing else */
-}
-
 static void set_up(struct mmr_area *area, const struct mmr_case *c,
 		   const struct mmr_compile_opts *opts)
 {
@@ -400,7 +406,7 @@ static void set_up(struct mmr_area *area, const struct mmr_case *c,
 		else if (cap >= 32)
 			pr->drop_caps_hi |= 1u << (cap - 32);
 	}
-	choose_cpus(pr, opts);
+	mmr_compile_cpus(pr, c, opts);
 }
 
 static uint64_t place(uint64_t *size, uint64_t bytes)
@@ -473,7 +479,8 @@ static int make_area(const struct mmr_area *layout, struct mmr_area **area,
 	return 0;
 }
 
-static int fill(struct mmr_area *area, const struct mmr_case *c)
+static int fill(struct mmr_area *area, const struct mmr_case *c,
+		const struct mmr_compile_opts *opts)
 {
 	struct build *b = calloc(1, sizeof(*b));
 	int rc = -ENOMEM;
@@ -481,6 +488,7 @@ static int fill(struct mmr_area *area, const struct mmr_case *c)
 	if (!b)
 		return -ENOMEM;
 	b->c = c;
+	b->no_offsets = opts->no_offsets;
 	b->area = area;
 	b->insns = MMR_AREA_AT(area, area->program.insns_off, struct mmr_insn);
 	b->threads = MMR_AREA_AT(area, area->program.threads_off,
@@ -519,7 +527,7 @@ int mmr_compile(const struct mmr_case *c, const struct mmr_compile_opts *opts,
 	free(layout);
 	if (rc)
 		return rc;
-	rc = fill(*area, c);
+	rc = fill(*area, c, opts);
 	if (rc == 0)
 		return 0;
 	if (rc == -EINVAL)

@@ -15,6 +15,7 @@ struct mmr_compile_opts {
 	int64_t budget_ns;    /* > 0: instead of what the case says */
 	uint16_t cpus[64];    /* kernel numbers of the CPUs to use */
 	int ncpus;	      /* 0: those of this process's affinity mask */
+	bool no_offsets;      /* skew=auto is 0: to measure what it starts */
 };
 
 /*
@@ -26,6 +27,11 @@ int mmr_compile(const struct mmr_case *c, const struct mmr_compile_opts *opts,
 		struct mmr_area **area, int *fd, struct mmr_diag *diag)
 	__attribute__((warn_unused_result));
 void mmr_area_close(struct mmr_area *area, int fd);
+
+/* topology.c, for compile.c: fills cpus[] and, where the case's placement asks
+ * for it, cores[] and nodes[]. */
+void mmr_compile_cpus(struct mmr_program *pr, const struct mmr_case *c,
+		      const struct mmr_compile_opts *opts);
 
 #define MMR_AREA_AT(area, off, type) ((type *)((char *)(area) + (off)))
 

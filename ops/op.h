@@ -57,6 +57,7 @@ enum mmr_arg_flags {
 	MMR_ARG_OPT = 1 << 1, /* may be left out: `def` holds */
 	MMR_ARG_SIGNED = 1 << 2, /* TIME may be negative */
 	MMR_ARG_AUTO = 1 << 3, /* TIME takes the word auto */
+	MMR_ARG_LOG = 1 << 4, /* TIME takes the word log */
 };
 
 struct mmr_name {

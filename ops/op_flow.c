@@ -37,6 +37,11 @@ static int64_t run_delay(struct mmr_child *c, const struct mmr_insn *in)
 	return mmr_child_delay(c, in, 0);
 }
 
+static int64_t run_nanosleep(struct mmr_child *c, const struct mmr_insn *in)
+{
+	return mmr_child_sleep(c, in, 0);
+}
+
 static int64_t run_sync(struct mmr_child *c, const struct mmr_insn *in)
 {
 	return mmr_child_sync(c, in, 0, 1);
@@ -64,6 +69,11 @@ static void emit_pause(struct mmr_emit *e, const struct mmr_stmt *s)
 static void emit_delay(struct mmr_emit *e, const struct mmr_stmt *s)
 {
 	e->used |= MMR_USED_DELAY;
+	if (s->args[0].is_log) {
+		e->used |= MMR_USED_DRAW;
+		mmr_emit_line(e, "delay_ns(20L << draw(0, 15));");
+		return;
+	}
 	if (s->args[0].lo == s->args[0].hi) {
 		mmr_emit_line(e, "delay_ns(%lld);", (long long)s->args[0].lo);
 		return;
@@ -71,6 +81,22 @@ static void emit_delay(struct mmr_emit *e, const struct mmr_stmt *s)
 	e->used |= MMR_USED_DRAW;
 	mmr_emit_line(e, "delay_ns(draw(%lld, %lld));",
 		      (long long)s->args[0].lo, (long long)s->args[0].hi);
+}
+
+static void emit_nanosleep(struct mmr_emit *e, const struct mmr_stmt *s)
+{
+	const struct mmr_value *v = &s->args[0];
+
+	mmr_emit_header(e, "unistd.h");
+	if (v->is_log || v->lo != v->hi)
+		e->used |= MMR_USED_DRAW;
+	if (v->is_log)
+		mmr_emit_line(e, "usleep((20 << draw(0, 15)) / 1000);");
+	else if (v->lo != v->hi)
+		mmr_emit_line(e, "usleep(draw(%lld, %lld) / 1000);",
+			      (long long)v->lo, (long long)v->hi);
+	else
+		mmr_emit_line(e, "usleep(%lld);", (long long)v->lo / 1000);
 }
 
 static void emit_sync(struct mmr_emit *e, const struct mmr_stmt *s)
@@ -87,6 +113,15 @@ static void emit_sync(struct mmr_emit *e, const struct mmr_stmt *s)
 		hi = skew->hi;
 	}
 	e->used |= MMR_USED_SYNC;
+	if (skew->set && skew->is_log) {
+		e->used |= MMR_USED_DRAW;
+		mmr_emit_line(e,
+			      "meet(&shared->sync_%s, "
+			      "(draw(0, 1) ? 20L : -20L) * (1L << draw(0, "
+			      "15)));",
+			      s->args[0].name);
+		return;
+	}
 	if (lo == hi) {
 		mmr_emit_line(e, "meet(&shared->sync_%s, %lld);",
 			      s->args[0].name, lo);
@@ -154,12 +189,31 @@ const struct mmr_op mmr_op_delay = {
 	.args = {{.name = "time",
 		  .help = "how long",
 		  .type = MMR_ARG_TIME,
-		  .flags = MMR_ARG_POS,
+		  .flags = MMR_ARG_POS | MMR_ARG_LOG,
 		  .max = DELAY_MAX}},
 	.call = {.nr = -1},
 	.calls = "nanosleep",
 	.run = MMR_RUN(run_delay),
 	.emit = MMR_EMIT(emit_delay),
+};
+
+const struct mmr_op mmr_op_nanosleep = {
+	.id = MMR_OP_nanosleep,
+	.name = "nanosleep",
+	.help = "sleep for a time, however short, drawn anew when a range",
+	.race = "In a loop of a thread on the CPU of another one it is a storm "
+		"of timer interrupts and preemptions there: what is short gets "
+		"long.",
+	.class = MMR_CLASS_PURE,
+	.nargs = 1,
+	.args = {{.name = "time",
+		  .help = "how long",
+		  .type = MMR_ARG_TIME,
+		  .flags = MMR_ARG_POS | MMR_ARG_LOG,
+		  .max = DELAY_MAX}},
+	.call = {.nr = -1},
+	.run = MMR_RUN(run_nanosleep),
+	.emit = MMR_EMIT(emit_nanosleep),
 };
 
 const struct mmr_op mmr_op_sync = {
@@ -177,7 +231,8 @@ const struct mmr_op mmr_op_sync = {
 		 {.name = "skew",
 		  .help = "later or earlier by, drawn each round",
 		  .type = MMR_ARG_TIME,
-		  .flags = MMR_ARG_OPT | MMR_ARG_SIGNED | MMR_ARG_AUTO,
+		  .flags = MMR_ARG_OPT | MMR_ARG_SIGNED | MMR_ARG_AUTO |
+			   MMR_ARG_LOG,
 		  .min = -SKEW_MAX,
 		  .max = SKEW_MAX}},
 	.call = {.nr = -1},

@@ -20,6 +20,12 @@ static int64_t run_thread_join(struct mmr_child *c, const struct mmr_insn *in)
 {
 	return mmr_child_thread_join(c, in, 0);
 }
+
+static int64_t run_move_threads(struct mmr_child *c, const struct mmr_insn *in)
+{
+	(void)in;
+	return mmr_child_move_threads(c);
+}
 #else
 static void emit_thread_spawn(struct mmr_emit *e, const struct mmr_stmt *s)
 {
@@ -58,7 +64,46 @@ static void emit_thread_join(struct mmr_emit *e, const struct mmr_stmt *s)
 	mmr_emit_line(e, "thread_end(&%s);",
 		      mmr_emit_arg(e, s, 0, t, sizeof(t)));
 }
+
+static void emit_move_threads(struct mmr_emit *e, const struct mmr_stmt *s)
+{
+	(void)s;
+	mmr_emit_header(e, "dirent.h");
+	mmr_emit_header(e, "sched.h");
+	mmr_emit_header(e, "stdlib.h");
+	mmr_emit_header(e, "unistd.h");
+	mmr_emit_line(e, "{");
+	mmr_emit_line(e, "\tDIR *tasks = opendir(\"/proc/self/task\");");
+	mmr_emit_line(e, "\tstruct dirent *task;");
+	mmr_emit_line(e, "\tstatic int turn;");
+	mmr_emit_line(e, "\tcpu_set_t next;");
+	mmr_emit_line(e, "%s", "");
+	mmr_emit_line(e, "\tCPU_ZERO(&next);");
+	mmr_emit_line(e, "\tCPU_SET(turn++ %% sysconf(_SC_NPROCESSORS_ONLN), "
+			 "&next);");
+	mmr_emit_line(e, "\twhile (tasks && (task = readdir(tasks)))");
+	mmr_emit_line(e, "\t\tif (atoi(task->d_name) && "
+			 "atoi(task->d_name) != gettid())");
+	mmr_emit_line(e, "\t\t\tsched_setaffinity(atoi(task->d_name), "
+			 "sizeof(next), &next);");
+	mmr_emit_line(e, "\tif (tasks)");
+	mmr_emit_line(e, "\t\tclosedir(tasks);");
+	mmr_emit_line(e, "}");
+}
 #endif
+
+const struct mmr_op mmr_op_move_threads = {
+	.id = MMR_OP_move_threads,
+	.name = "move_threads",
+	.help = "move all other threads of the process to their next CPU",
+	.race = "A call goes on on another CPU: what it holds of the old one, "
+		"per-CPU lists and its place in the address space's CPU mask, "
+		"is put to the test.",
+	.class = MMR_CLASS_CALL,
+	.call = {.nr = -1},
+	.run = MMR_RUN(run_move_threads),
+	.emit = MMR_EMIT(emit_move_threads),
+};
 
 const struct mmr_op mmr_op_thread_spawn = {
 	.id = MMR_OP_thread_spawn,

@@ -13,6 +13,7 @@
 
 #include "check.h"
 #include "parse.h"
+#include "print.h"
 #include "pool.h"
 
 int mmr_parse_fail(struct mmr_parse *p, const struct mmr_word *w,
@@ -264,21 +265,24 @@ static int parse_process(struct mmr_parse *p)
 
 static int parse_cpu(struct mmr_parse *p, const struct mmr_word *w)
 {
+	enum mmr_cpu_kind kind;
 	struct mmr_word inner;
 	int64_t n;
 	int rc;
 
 	if (mmr_lex_is(w, "any"))
 		return 0;
-	if (in_brackets(w, "same", &inner) || in_brackets(w, "other", &inner)) {
-		p->t->cpu = w->s[0] == 's' ? MMR_CPU_SAME : MMR_CPU_OTHER;
+	for (kind = MMR_CPU_SAME; kind <= MMR_CPU_FAR; kind++) {
+		if (!in_brackets(w, mmr_cpu_word(kind), &inner))
+			continue;
+		p->t->cpu = kind;
 		return mmr_parse_name(p, &inner, "a thread", &p->t->cpu_thread);
 	}
 	rc = mmr_lex_int(w->s, (size_t)w->len, &n);
 	if (rc == -EINVAL)
 		return mmr_parse_fail(p, w,
-				      "cpu= takes a number, same(THREAD), "
-				      "other(THREAD) or any");
+				      "cpu= takes a number, any, or same, "
+				      "other, sibling, far(THREAD)");
 	if (rc || n < 0 || n > MMR_CHECK_CPU)
 		return mmr_parse_fail(p, w, "cpu=N goes from 0 to %d",
 				      MMR_CHECK_CPU);

@@ -20,6 +20,11 @@ static int parse_time_arg(struct mmr_parse *p, const struct mmr_argspec *a,
 		v->lo = v->hi = a->def;
 		return 0;
 	}
+	if (mmr_lex_is(w, "log") && (a->flags & MMR_ARG_LOG)) {
+		v->is_log = true;
+		v->lo = v->hi = a->def;
+		return 0;
+	}
 	for (i = 0; i + 1 < w->len; i++) {
 		if (w->s[i] != '.' || w->s[i + 1] != '.')
 			continue;

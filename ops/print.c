@@ -175,8 +175,8 @@ static void print_value(struct mmr_text *t, const struct mmr_argspec *a,
 		mmr_text_put(t, "%" PRId64, v->lo);
 		break;
 	case MMR_ARG_TIME:
-		if (v->is_auto) {
-			mmr_text_puts(t, "auto");
+		if (v->is_auto || v->is_log) {
+			mmr_text_puts(t, v->is_auto ? "auto" : "log");
 			break;
 		}
 		mmr_text_puts(t, mmr_case_print_time(buf, sizeof(buf), v->lo));
@@ -312,15 +312,26 @@ static void print_proc(struct mmr_text *t, const struct mmr_proc *p)
 			mmr_text_puts(t, " template");
 		if (th->cpu == MMR_CPU_NUMBER)
 			mmr_text_put(t, " cpu=%d", th->cpu_number);
-		else if (th->cpu == MMR_CPU_SAME)
-			mmr_text_put(t, " cpu=same(%s)", th->cpu_thread);
-		else if (th->cpu == MMR_CPU_OTHER)
-			mmr_text_put(t, " cpu=other(%s)", th->cpu_thread);
+		else if (th->cpu != MMR_CPU_ANY)
+			mmr_text_put(t, " cpu=%s(%s)", mmr_cpu_word(th->cpu),
+				     th->cpu_thread);
 		if (th->segv == MMR_SEGV_RETURN)
 			mmr_text_puts(t, " segv=return");
 		mmr_text_puts(t, "\n");
 		print_block(t, &th->body, 4);
 	}
+}
+
+const char *mmr_cpu_word(enum mmr_cpu_kind kind)
+{
+	static const char *const words[] = {
+		[MMR_CPU_SAME] = "same",
+		[MMR_CPU_OTHER] = "other",
+		[MMR_CPU_SIBLING] = "sibling",
+		[MMR_CPU_FAR] = "far",
+	};
+
+	return words[kind];
 }
 
 static void print_origin(struct mmr_text *t, const struct mmr_origin *o)

@@ -22,6 +22,9 @@ void mmr_text_puts(struct mmr_text *t, const char *s);
  * without `->` and what follows: what it does, not what may come of it. */
 void mmr_print_action(struct mmr_text *t, const struct mmr_stmt *s);
 
+/* "same" and its like: placements relative to another thread. */
+const char *mmr_cpu_word(enum mmr_cpu_kind kind);
+
 /* Name of a need as in the case file: "cpus", "cap". */
 const char *mmr_need_word(enum mmr_need_kind kind);
 

@@ -38,6 +38,9 @@ struct mmr_insn {
 	uint32_t jump; /* LOOP: its END; END: its LOOP (insn index) */
 	uint32_t set; /* bit i: args[i] was given */
 	uint32_t until_index; /* LOOP: thread or process index */
+	uint8_t dim; /* of the sweep, see sweep.h */
+	uint8_t log; /* bit i: args[i] is drawn log-uniform */
+	uint8_t pad[2];
 	uint64_t tag; /* key of this statement's draws: thread name and the
 		       * statement's own text, not its position */
 	int64_t count; /* LOOP: turns, or ns */
@@ -94,6 +97,8 @@ struct mmr_program {
 	uint64_t exit_within_ns; /* that an exit may take, 0: nobody asks */
 	uint32_t ncpus; /* CPUs to use, cpus[] */
 	uint16_t cpus[64]; /* their kernel numbers */
+	uint16_t cores[64]; /* equal: the same core; */
+	uint16_t nodes[64]; /* the same NUMA node */
 	/* Offsets from the start of the area. */
 	uint64_t insns_off, threads_off, procs_off, syncs_off;
 };

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../ops/calib.h"
 #include "cap.h"
 #include "heartbeat.h"
 #include "klog.h"
@@ -78,6 +79,8 @@ int mmr_engine_start(const char *child, char *text, size_t n)
 		return err;
 	mmr_clock_init(&engine.clock);
 	mmr_scale_factor();
+	/* None yet: every operation is new here. */
+	(void)mmr_calib_load(NULL);
 	atomic_store(&engine.interrupted, false);
 	atomic_store(&engine.interrupt_fd,
 		     eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -131,6 +134,7 @@ void mmr_engine_stop(void)
 	mmr_heartbeat_stop();
 	mmr_cap_stop();
 	mmr_klog_stop();
+	(void)mmr_calib_save();
 	atomic_store(&engine.running, false);
 	fd = atomic_exchange(&engine.interrupt_fd, -1);
 	if (fd >= 0)

@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../ops/timing.h"
+#include "calibrate.h"
 #include "export.h"
 #include "finding.h"
 #include "replay.h"
@@ -315,6 +317,8 @@ static void put_all(struct save *s)
 	put_json(s, "verdict.json", verdict);
 	put(s, "case.case", text);
 	put(s, "first.case", first);
+	if (s->res->exact)
+		put(s, "exact.case", s->res->exact);
 	put(s, "stacks.txt", s->res->stacks ? s->res->stacks : "");
 	put(s, "report.md", report);
 	put_json(s, "evidence.json", s->res->evidence);
@@ -375,9 +379,9 @@ static void replace(struct save *s, const char *name, const char *text)
 }
 
 /* True when the stored case is c but for its origin and seen lines. */
-static bool same_case(const struct save *s, const char *stored)
+static bool is_case(const struct mmr_case *c, const char *stored)
 {
-	struct mmr_case *old = NULL, *now = mmr_case_clone(s->c);
+	struct mmr_case *old = NULL, *now = mmr_case_clone(c);
 	struct mmr_diag diag;
 	char *a = NULL, *b = NULL;
 	bool same;
@@ -399,13 +403,28 @@ static bool same_case(const struct save *s, const char *stored)
 	return same;
 }
 
+/* The stored case is this one, or this one with its offsets still drawn. */
+static bool same_case(const struct save *s, const char *stored)
+{
+	struct mmr_case *bound;
+	bool same = is_case(s->c, stored);
+
+	if (same)
+		return true;
+	bound = mmr_calibrate_case(s->res, false);
+	if (bound)
+		same = is_case(bound, stored);
+	mmr_case_free(bound);
+	return same;
+}
+
 /* A rate is known now: into the case and the report. */
 static void renew_rate(struct save *s, const json_t *verdict)
 {
 	json_t *evidence = read_json(s->folder, "evidence.json");
 	json_t *timeline = read_json(s->folder, "timeline.json");
 	char *stacks = read_text(s->folder, "stacks.txt");
-	char *repro = read_text(s->folder, "repro.c");
+	char *repro = repro_text(s->c);
 	char *text = stamped_case(s), *report;
 	struct mmr_report r = {.verdict = verdict,
 			       .evidence = evidence,
@@ -416,6 +435,7 @@ static void renew_rate(struct save *s, const json_t *verdict)
 
 	report = report_text(&r);
 	replace(s, "case.case", text);
+	replace(s, "repro.c", repro);
 	replace(s, "report.md", report);
 	free(report);
 	free(text);
@@ -526,6 +546,7 @@ int mmr_finding_save(const char *dir, const struct mmr_case *c,
 {
 	struct save s = {.c = c, .first = first, .res = res, .rate = rate};
 	char *findings = NULL, *final = NULL, *verdict = NULL;
+	struct mmr_case *bound;
 	time_t now = time(NULL);
 	struct tm tm;
 	int ret;
@@ -534,12 +555,17 @@ int mmr_finding_save(const char *dir, const struct mmr_case *c,
 		path[0] = '\0';
 	if (!res->id[0] || strchr(res->id, '/'))
 		return -EINVAL;
+	bound = first ? NULL : mmr_calibrate_case(res, false);
+	if (bound) {
+		s.c = bound;
+		s.first = c;
+	}
 	where(&s);
 	gmtime_r(&now, &tm);
 	strftime(s.when, sizeof(s.when), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	if (asprintf(&findings, "%s/findings", dir) < 0)
-		return -ENOMEM;
 	ret = -ENOMEM;
+	if (asprintf(&findings, "%s/findings", dir) < 0)
+		goto out_bound;
 	if (asprintf(&final, "%s/%s", findings, res->id) < 0)
 		goto out_findings;
 	if (asprintf(&verdict, "%s/verdict.json", final) < 0)
@@ -568,6 +594,8 @@ out_final:
 	free(final);
 out_findings:
 	free(findings);
+out_bound:
+	mmr_case_free(bound);
 	return ret;
 }
 
@@ -576,12 +604,17 @@ int mmr_finding_rate(const char *dir, const struct mmr_case *c,
 		     const struct mmr_rate *rate)
 {
 	struct save s = {.c = c, .res = res, .rate = rate};
+	struct mmr_case *bound = NULL;
 
 	if (!res->id[0] || strchr(res->id, '/'))
 		return -EINVAL;
 	where(&s);
 	if (asprintf(&s.folder, "%s/findings/%s", dir, res->id) < 0)
 		return -ENOMEM;
+	if (mmr_timing_draws(c))
+		bound = mmr_calibrate_case(res, false);
+	if (bound)
+		s.c = bound;
 	pthread_mutex_lock(&save_lock);
 	if (access(s.folder, F_OK))
 		s.err = -errno;
@@ -589,6 +622,7 @@ int mmr_finding_rate(const char *dir, const struct mmr_case *c,
 		update(&s, false);
 	pthread_mutex_unlock(&save_lock);
 	free(s.folder);
+	mmr_case_free(bound);
 	return s.err;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A finding on disk (DESIGN section 6): DIR/findings/<id>/ with case.case,
- * first.case, verdict.json, evidence.json, stacks.txt, timeline.json,
+ * first.case, exact.case when offsets were drawn, verdict.json, evidence.json, stacks.txt, timeline.json,
  * report.md and repro.c; kernel.log when the kernel wrote something meanwhile,
  * samples/ when it was seen again.  Written into a temporary folder, fsynced,
  * renamed.
@@ -18,7 +18,9 @@ struct mmr_rate {
 
 /*
  * Stores a hit under dir (made when missing).  c: as it ran; first: as
- * generated, NULL: the same.  rate: NULL when only seen once.  The same id
+ * generated, NULL: the same.  Without `first`, case.case has the bounds of
+ * res->bound in place of skew=auto; exact.case has the offsets of the hit.
+ * rate: NULL when only seen once.  The same id
  * again raises `count` in verdict.json, keeps the first evidence, and puts
  * that of the next 20 sightings into samples/.  0 or -errno; path (n bytes)
  * gets the folder.  One process at a time per dir.
@@ -43,7 +45,8 @@ void mmr_remove_tree(const char *path, int depth);
 
 /*
  * The rate of what mmr_finding_save() stored last under res->id, measured
- * since: no sighting of its own.  0 or -errno.
+ * since: no sighting of its own.  c: what the rate is of, the case that ran or
+ * the one with the offsets of the hit.  0 or -errno.
  */
 int mmr_finding_rate(const char *dir, const struct mmr_case *c,
 		     const struct mmr_run_result *res,

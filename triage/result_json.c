@@ -28,6 +28,7 @@ static json_t *measure_to_json(const struct mmr_measure *m)
 	json_object_set_new(j, "errors", num(m->errors));
 	json_object_set_new(j, "unexpected", num(m->unexpected));
 	json_object_set_new(j, "pages", num(m->pages));
+	json_object_set_new(j, "late", num(m->late));
 	json_object_set_new(j, "sum", num(m->sum_ns));
 	json_object_set_new(j, "max", num(m->max_ns));
 	json_object_set_new(j, "p50", num(m->p50_ns));
@@ -92,6 +93,7 @@ json_t *mmr_result_to_json(const struct mmr_run_result *res)
 	json_object_set_new(j, "stmt", json_integer(res->stmt));
 	json_object_set_new(j, "rounds", num(res->rounds));
 	json_object_set_new(j, "rounds_void", num(res->rounds_void));
+	json_object_set_new(j, "rounds_late", num(res->rounds_late));
 	json_object_set_new(j, "hit_round", num(res->hit_round));
 	json_object_set_new(j, "ops", num(res->ops));
 	json_object_set_new(j, "calls", num(res->calls));
@@ -103,6 +105,8 @@ json_t *mmr_result_to_json(const struct mmr_run_result *res)
 	json_object_set_new(j, "exits", exits);
 	json_object_set_new(j, "stacks", text(res->stacks));
 	json_object_set_new(j, "log", text(res->log));
+	json_object_set_new(j, "exact", text(res->exact));
+	json_object_set_new(j, "bound", text(res->bound));
 	if (res->evidence)
 		json_object_set(j, "evidence", res->evidence);
 	if (res->timeline)
@@ -150,6 +154,7 @@ static void measure_from_json(const json_t *j, struct mmr_measure *m)
 	m->errors = get(j, "errors");
 	m->unexpected = get(j, "unexpected");
 	m->pages = get(j, "pages");
+	m->late = get(j, "late");
 	m->sum_ns = get(j, "sum");
 	m->max_ns = get(j, "max");
 	m->p50_ns = get(j, "p50");
@@ -208,6 +213,7 @@ int mmr_result_from_json(const json_t *j, const struct mmr_case *c,
 	res->stmt = (int)get(j, "stmt");
 	res->rounds = get(j, "rounds");
 	res->rounds_void = get(j, "rounds_void");
+	res->rounds_late = get(j, "rounds_late");
 	res->hit_round = get(j, "hit_round");
 	res->ops = get(j, "ops");
 	res->calls = get(j, "calls");
@@ -231,6 +237,8 @@ int mmr_result_from_json(const json_t *j, const struct mmr_case *c,
 			       &res->exits[i]);
 	res->stacks = dup(j, "stacks");
 	res->log = dup(j, "log");
+	res->exact = dup(j, "exact");
+	res->bound = dup(j, "bound");
 	res->evidence = json_deep_copy(json_object_get(j, "evidence"));
 	res->timeline = json_deep_copy(json_object_get(j, "timeline"));
 	return 0;

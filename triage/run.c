@@ -21,6 +21,7 @@
 #include "../ops/compile.h"
 #include "../ops/needs.h"
 #include "../ops/setting.h"
+#include "calibrate.h"
 #include "cap.h"
 #include "engine.h"
 #include "guest.h"
@@ -164,7 +165,8 @@ static bool start(struct run *r)
 				      .first_round = o->first_round,
 				      .rounds = o->rounds,
 				      .budget_ns = o->budget_ns,
-				      .ncpus = o->ncpus};
+				      .ncpus = o->ncpus,
+				      .no_offsets = o->no_offsets};
 	struct mmr_diag diag = {.text = ""};
 	struct mmr_area *area = NULL;
 	int fd = -1, err;
@@ -387,6 +389,7 @@ static void on_event(struct run *r)
 	res->stmt = s->stmt;
 	res->detect_ns = s->wall_ns;
 	res->hit_round = r->opts->first_round + (round ? round - 1 : 0);
+	mmr_calibrate_resolve(r->c, r->target->area, res);
 	if (r->opts->on_finding) {
 		s->before = "on-finding";
 		run_hook(r);
@@ -568,6 +571,8 @@ static void run(struct run *r)
 		judge_end(r);
 	if (mmr_run_collect(r->c, r->target->area, r->res))
 		say(r->res, MMR_TOOL_FAILED, "out of memory");
+	if (!r->event) /* nothing stood still in it */
+		mmr_calibrate_add(r->c, r->target->area);
 	r->res->pause_ns = mmr_monitor_pause_ns() - pause;
 	check_restored(r);
 }
@@ -594,7 +599,8 @@ static void set_aside(const struct mmr_run_opts *opts,
 int mmr_run(const struct mmr_case *c, const struct mmr_run_opts *opts,
 	    struct mmr_run_result *res)
 {
-	struct run r = {.c = c, .opts = opts, .res = res};
+	struct mmr_run_opts own = *opts;
+	struct run r = {.c = c, .opts = &own, .res = res};
 	int err;
 
 	if (opts->guest) {
@@ -610,6 +616,9 @@ int mmr_run(const struct mmr_case *c, const struct mmr_run_opts *opts,
 		say(res, MMR_TOOL_FAILED, "the engine does not run");
 		return 0;
 	}
+	own.budget_ns = own.budget_ns ? own.budget_ns : c->budget_ns;
+	if (mmr_calibrate_first(c, opts, &own.budget_ns, res))
+		return 0;
 	if (prepare(&r) && prepare_memcg(&r))
 		run(&r);
 	if (r.listed)
@@ -637,5 +646,7 @@ void mmr_run_result_free(struct mmr_run_result *res)
 	json_decref(res->timeline);
 	free(res->stacks);
 	free(res->log);
+	free(res->exact);
+	free(res->bound);
 	memset(res, 0, sizeof(*res));
 }

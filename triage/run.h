@@ -56,6 +56,7 @@ struct mmr_run_opts {
 	bool hold; /* leave a stall alive until Ctrl-C */
 	bool no_monitor; /* bench only: nobody watches */
 	bool no_evidence; /* only the verdict and signature (min) */
+	bool no_offsets; /* skew=auto is 0: rounds that calibrate */
 	struct mmr_guest *guest; /* run in one of these guests; NULL: here */
 	struct mmr_known *known; /* signatures that are set aside, NULL none */
 	const char *on_finding; /* command run at the first hit, NULL none */
@@ -65,7 +66,7 @@ struct mmr_run_opts {
 
 /* One statement's measurements, in ns. */
 struct mmr_measure {
-	uint64_t count, errors, unexpected, pages;
+	uint64_t count, errors, unexpected, pages, late;
 	uint64_t sum_ns, max_ns;
 	struct {
 		int err;
@@ -89,6 +90,8 @@ struct mmr_run_result {
 	char id[48]; /* verdict-HASH, finding folder's name */
 	int stmt; /* the culprit's statement, -1: none */
 	uint64_t rounds, rounds_void; /* done, and of them void */
+	uint64_t rounds_late; /* others with a start that came late: they say
+			       * nothing against a window */
 	uint64_t hit_round; /* of the draws: first_round + .. */
 	uint64_t ops, calls; /* finished operations; of them kernel calls */
 	int64_t wall_ns; /* of the run without set-up, evidence, clean-up */
@@ -102,6 +105,9 @@ struct mmr_run_result {
 	json_t *timeline; /* Chrome trace events; NULL likewise */
 	char *stacks; /* stacks.txt */
 	char *log; /* kernel log since the mark, when there is any */
+	/* The case with the offsets of the hit, and with the bounds that they
+	 * were drawn from, in ns; NULL: it draws none (calibrate.h). */
+	char *exact, *bound;
 	/* The guest that it ran in; kernel "": this machine. */
 	struct {
 		char kernel[80], arch[16], text[160];

@@ -39,11 +39,42 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+static uint64_t ns_at(const struct mmr_area *area, const uint32_t *hist,
+		      uint64_t n, double p)
+{
+	return mmr_clock_to_ns(&area->clock,
+			       quantile(hist, n, p, (int)area->hist_shift));
+}
+
+static uint64_t copy_hist(struct mmr_stat *st, uint32_t *hist)
+{
+	uint64_t n = 0;
+	int i;
+
+	for (i = 0; i < MMR_HIST; i++) {
+		hist[i] = atomic_load_explicit(&st->hist[i],
+					       memory_order_relaxed);
+		n += hist[i];
+	}
+	return n;
+}
+
+uint64_t mmr_run_quantiles(const struct mmr_area *area, struct mmr_stat *st,
+			   uint64_t *median_ns, uint64_t *p90_ns)
+{
+	uint32_t hist[MMR_HIST];
+	uint64_t n = copy_hist(st, hist);
+
+	*median_ns = n ? ns_at(area, hist, n, 0.50) : 0;
+	*p90_ns = n ? ns_at(area, hist, n, 0.90) : 0;
+	return n;
+}
+
 static void measure_stmt(const struct mmr_area *area, struct mmr_stat *st,
 			 struct mmr_measure *m)
 {
 	uint32_t hist[MMR_HIST];
-	uint64_t n = 0;
+	uint64_t n;
 	int i, k = 0;
 
 	m->count = atomic_load(&st->count);
@@ -52,6 +83,7 @@ static void measure_stmt(const struct mmr_area *area, struct mmr_stat *st,
 	m->errors = atomic_load(&st->errors);
 	m->unexpected = atomic_load(&st->unexpected);
 	m->pages = atomic_load(&st->pages);
+	m->late = atomic_load(&st->late);
 	m->sum_ns = mmr_clock_to_ns(&area->clock, atomic_load(&st->sum));
 	m->max_ns = mmr_clock_to_ns(&area->clock, atomic_load(&st->max));
 	for (i = 0; i < MMR_ERRS; i++) {
@@ -62,11 +94,7 @@ static void measure_stmt(const struct mmr_area *area, struct mmr_stat *st,
 		m->errs[k].err = err;
 		m->errs[k++].n = atomic_load(&st->errs[i].n);
 	}
-	for (i = 0; i < MMR_HIST; i++) {
-		hist[i] = atomic_load_explicit(&st->hist[i],
-					       memory_order_relaxed);
-		n += hist[i];
-	}
+	n = copy_hist(st, hist);
 	if (!n)
 		return;
 	m->hist = calloc(1, sizeof(*m->hist));
@@ -83,18 +111,9 @@ static void measure_stmt(const struct mmr_area *area, struct mmr_stat *st,
 	}
 	/* Histograms hold ticks; the middle of the last step can be above
 	 * the largest value. */
-	m->p50_ns = min_u64(
-		mmr_clock_to_ns(&area->clock,
-				quantile(hist, n, 0.50, (int)area->hist_shift)),
-		m->max_ns);
-	m->p95_ns = min_u64(
-		mmr_clock_to_ns(&area->clock,
-				quantile(hist, n, 0.95, (int)area->hist_shift)),
-		m->max_ns);
-	m->p99_ns = min_u64(
-		mmr_clock_to_ns(&area->clock,
-				quantile(hist, n, 0.99, (int)area->hist_shift)),
-		m->max_ns);
+	m->p50_ns = min_u64(ns_at(area, hist, n, 0.50), m->max_ns);
+	m->p95_ns = min_u64(ns_at(area, hist, n, 0.95), m->max_ns);
+	m->p99_ns = min_u64(ns_at(area, hist, n, 0.99), m->max_ns);
 }
 
 #define EXIT_SHIFT 10 /* of exit histograms: 1.024 us */
@@ -155,6 +174,7 @@ int mmr_run_collect(const struct mmr_case *c, struct mmr_area *area,
 
 	res->rounds = atomic_load(&area->rounds_done);
 	res->rounds_void = atomic_load(&area->rounds_void);
+	res->rounds_late = atomic_load(&area->rounds_late);
 	res->nstmts = (int)area->program.nstats;
 	res->nexits = (int)area->program.nprocs + 1;
 	res->stmts = calloc((size_t)res->nstmts + 1, sizeof(*res->stmts));

@@ -11,4 +11,9 @@ int mmr_run_collect(const struct mmr_case *c, struct mmr_area *area,
 		    struct mmr_run_result *res)
 	__attribute__((warn_unused_result));
 
+/* How many operations a statement's histogram has, and two of their quantiles
+ * in ns.  Any time. */
+uint64_t mmr_run_quantiles(const struct mmr_area *area, struct mmr_stat *st,
+			   uint64_t *median_ns, uint64_t *p90_ns);
+
 #endif

@@ -157,6 +157,8 @@ static const struct {
 	{MAIN "    delay 2us..1us\n", 5, 11, "ends before it begins"},
 	{MAIN "    delay 2us..\n", 5, 16, "no time"},
 	{MAIN "    delay auto\n", 5, 11, "no time"},
+	{MAIN "    delay log..1us\n", 5, 11, "no time"},
+	{MAIN "    sync s skew=-log\n", 5, 17, "no time"},
 	{MAIN "    delay 61s\n", 5, 11, "limit of 60s"},
 	{MAIN "    delay 9999999999999s\n", 5, 11, "too large"},
 	{MAIN "    exit_group status=256\n", 5, 23, "from 0 to 255"},
