@@ -21,6 +21,7 @@ enum mmr_suite_outcome {
 	/* It says neither: void runs, or no time left. */
 	MMR_SUITE_INCONCLUSIVE,
 	MMR_SUITE_ERROR, /* mmrace itself failed */
+	MMR_SUITE_KNOWN, /* a hit that --known sets aside */
 	MMR_SUITE_OUTCOMES
 };
 

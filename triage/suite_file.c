@@ -41,10 +41,12 @@ static void testcase_body(FILE *f, const struct mmr_suite_case *t)
 	const char *tag = t->outcome == MMR_SUITE_FAIL ? "failure" : "error";
 	char rate[200];
 
-	if (t->outcome == MMR_SUITE_SKIP ||
+	if (t->outcome == MMR_SUITE_SKIP || t->outcome == MMR_SUITE_KNOWN ||
 	    t->outcome == MMR_SUITE_INCONCLUSIVE) {
 		fprintf(f, "      <skipped message=\"%s",
-			t->outcome == MMR_SUITE_SKIP ? "" : "inconclusive: ");
+			t->outcome == MMR_SUITE_SKIP	? ""
+			: t->outcome == MMR_SUITE_KNOWN ? "known: "
+							: "inconclusive: ");
 		xml(f, t->why);
 		fputs("\"/>\n", f);
 	} else if (t->outcome != MMR_SUITE_PASS) {
@@ -98,7 +100,7 @@ static void counts(FILE *f, const struct mmr_suite *s, bool skipped)
 		s->n, s->count[MMR_SUITE_FAIL], s->count[MMR_SUITE_ERROR]);
 	if (skipped)
 		fprintf(f, " skipped=\"%d\"",
-			s->count[MMR_SUITE_SKIP] +
+			s->count[MMR_SUITE_SKIP] + s->count[MMR_SUITE_KNOWN] +
 				s->count[MMR_SUITE_INCONCLUSIVE]);
 	fprintf(f, " time=\"%.3f\"", seconds(s->wall_ns));
 }

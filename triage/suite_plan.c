@@ -15,8 +15,8 @@
 
 const char *mmr_suite_outcome_name(enum mmr_suite_outcome o)
 {
-	static const char *const names[] = {"pass", "fail", "skip",
-					    "inconclusive", "error"};
+	static const char *const names[] = {"pass",	    "fail",  "skip",
+					    "inconclusive", "error", "known"};
 
 	return names[o];
 }

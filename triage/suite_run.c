@@ -190,11 +190,18 @@ static bool count(struct attempt *a, const struct mmr_run_result *r,
 		say(t, MMR_SUITE_ERROR, "%s", r->text);
 		return false;
 	}
+	if (r->verdict == MMR_KNOWN) {
+		say(t, MMR_SUITE_KNOWN, "%s", r->text);
+		snprintf(t->signature, sizeof(t->signature), "%s",
+			 r->signature);
+	}
 	t->rounds_void += r->rounds_void;
 	t->calls += r->calls;
 	t->wall_ns += r->wall_ns;
 	t->quarantined = r->quarantined;
 	a->run_ns = r->wall_ns;
+	if (r->verdict == MMR_KNOWN)
+		return false;
 	if (!mmr_verdict_is_hit(r->verdict))
 		return count_quiet(a, r, budget_ns, shortened);
 	t->rounds += r->rounds;

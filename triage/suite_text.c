@@ -30,8 +30,8 @@ static double seconds(int64_t ns)
 
 void mmr_suite_text_case(FILE *f, const struct mmr_suite_case *t, int width)
 {
-	static const char *const words[] = {"ok", "FAIL", "skip", "unsure",
-					    "ERROR"};
+	static const char *const words[] = {"ok",     "FAIL",  "skip",
+					    "unsure", "ERROR", "known"};
 	char rate[200];
 
 	fprintf(f, "%-6s  %-*s  ", words[t->outcome], width, t->name);
@@ -61,8 +61,12 @@ void mmr_suite_text_case(FILE *f, const struct mmr_suite_case *t, int width)
 
 void mmr_suite_text_end(FILE *f, const struct mmr_suite *s)
 {
-	const char *const words[] = {"passed", "failed", "skipped",
-				     "inconclusive", "not run by an error"};
+	const char *const words[] = {"passed",
+				     "failed",
+				     "skipped",
+				     "inconclusive",
+				     "not run by an error",
+				     "known"};
 	int i;
 
 	fprintf(f, "%d case%s:", s->n, s->n == 1 ? "" : "s");
@@ -140,7 +144,11 @@ static void ktap_notes(FILE *f, const struct mmr_suite_case *t)
 void mmr_suite_tap_case(FILE *f, const struct mmr_suite_case *t, int number,
 			bool ktap)
 {
-	bool ok = t->outcome != MMR_SUITE_FAIL && t->outcome != MMR_SUITE_ERROR;
+	bool known = t->outcome == MMR_SUITE_KNOWN;
+	/* An expected failure is a TODO that is not ok in TAP, and an ok that
+	 * says XFAIL in what kselftest prints. */
+	bool ok = t->outcome != MMR_SUITE_FAIL &&
+		  t->outcome != MMR_SUITE_ERROR && (!known || ktap);
 
 	if (ktap && t->runs)
 		ktap_notes(f, t);
@@ -152,6 +160,9 @@ void mmr_suite_tap_case(FILE *f, const struct mmr_suite_case *t, int number,
 		fputs(t->outcome == MMR_SUITE_SKIP ? " # SKIP "
 						   : " # SKIP inconclusive: ",
 		      f);
+		put_safe(f, t->why, false);
+	} else if (known) {
+		fputs(ktap ? " # XFAIL " : " # TODO ", f);
 		put_safe(f, t->why, false);
 	} else if (t->outcome == MMR_SUITE_ERROR && ktap) {
 		fputs(" # ERROR ", f);
@@ -167,18 +178,19 @@ void mmr_suite_tap_end(FILE *f, const struct mmr_suite *s, bool ktap)
 {
 	if (ktap)
 		fprintf(f,
-			"# Totals: pass:%d fail:%d xfail:0 xpass:0 skip:%d "
+			"# Totals: pass:%d fail:%d xfail:%d xpass:0 skip:%d "
 			"error:%d\n",
 			s->count[MMR_SUITE_PASS], s->count[MMR_SUITE_FAIL],
+			s->count[MMR_SUITE_KNOWN],
 			s->count[MMR_SUITE_SKIP] +
 				s->count[MMR_SUITE_INCONCLUSIVE],
 			s->count[MMR_SUITE_ERROR]);
 	else
 		fprintf(f,
 			"# %d passed, %d failed, %d skipped, %d inconclusive, "
-			"%d errors\n",
+			"%d errors, %d known\n",
 			s->count[MMR_SUITE_PASS], s->count[MMR_SUITE_FAIL],
 			s->count[MMR_SUITE_SKIP],
 			s->count[MMR_SUITE_INCONCLUSIVE],
-			s->count[MMR_SUITE_ERROR]);
+			s->count[MMR_SUITE_ERROR], s->count[MMR_SUITE_KNOWN]);
 }

@@ -70,6 +70,8 @@ NR == 2 {
 	}
 	if (directive ~ /^SKIP/)
 		count["skip"]++
+	else if (directive ~ /^XFAIL/)
+		count["xfail"]++
 	else if (directive ~ /^ERROR/)
 		count["error"]++
 	else
@@ -84,8 +86,8 @@ END {
 		printf "%d results, %d planned\n", seen, plan
 		exit 1
 	}
-	split("pass fail skip error", names, " ")
-	for (i = 1; totals && i <= 4; i++)
+	split("pass fail xfail skip error", names, " ")
+	for (i = 1; totals && i <= 5; i++)
 		if (total[names[i]] != count[names[i]] + 0) {
 			printf "totals: %s\n", names[i]
 			exit 1
