@@ -161,7 +161,8 @@ static bool has_on_page(const struct feature *f, size_t page)
 		has = syscall(__NR_mbind, at, page, f->value, &mask, 64, 0) ==
 		      0;
 	} else {
-		to = mremap(at, page, page, MREMAP_MAYMOVE | (int)f->value);
+		to = mremap(at, page, page, MREMAP_MAYMOVE | (int)f->value,
+			    NULL);
 		has = to != MAP_FAILED;
 		if (has)
 			munmap(to, page);
