@@ -16,6 +16,7 @@ struct own {
 	bool has_from;
 	enum mmr_import_from from;
 	int64_t max_delay_ns;
+	bool touch;
 };
 
 static int set_from(void *own, const char *value)
@@ -44,29 +45,41 @@ static int set_max_delay(void *own, const char *value)
 	return -EINVAL;
 }
 
+static int set_touch(void *own, const char *value)
+{
+	(void)value;
+	((struct own *)own)->touch = true;
+	return 0;
+}
+
 static const struct mmr_opt own_opts[] = {
 	{"from", "syz|strace", "what FILE is", set_from},
 	{"max-delay", "T", "shorten longer pauses of a log (default 100ms)",
 	 set_max_delay},
+	{"touch", NULL, "write to new mappings: neither format says who did",
+	 set_touch},
 	{0},
 };
 
 static const struct mmr_command command = {
 	.name = "import",
 	.synopsis = "FILE --from syz|strace [-o FILE]",
-	.about = "Turns a syzkaller program or a log of strace into a case.  "
-		 "What is about memory is\nkept: mappings, advice, protection, "
-		 "userfaultfd, memory files, threads, processes\nand their "
-		 "end, with order and pauses; what cannot be mapped stays as a "
-		 "comment and\nis counted.  What repeats becomes a loop.  FILE "
-		 "- is standard input.\n\n"
-		 "syz: async and rerun, and Repeat, Procs and Collide of the "
-		 "options in the first\ncomment, are kept.  strace: any of -f, "
-		 "-t, -tt, -ttt, -r, -T; with -f -ttt -T\nnothing is guessed.",
+	.about =
+		"Turns a syzkaller program or a log of strace into a case.  "
+		"What is about memory is\nkept: mappings, advice, protection, "
+		"userfaultfd, memory files, threads, processes\nand their end, "
+		"with order and pauses; what cannot be mapped stays as a "
+		"comment and\nis counted.  What repeats becomes a loop.  FILE "
+		"- is standard input.\n\n"
+		"syz: async and rerun, and Repeat, Procs and Collide of the "
+		"options in the first\ncomment, are kept.  strace: any of -f, "
+		"-t, -tt, -ttt, -r, -T; best is -f -ttt -T.\nWithout --touch, "
+		"what is mapped has no pages, as no call made them.",
 	.examples =
 		"  mmrace import repro.syz --from syz -o repro.case\n"
 		"  strace -f -ttt -T -o app.log app && mmrace import app.log "
 		"--from strace -o app.case\n"
+		"  mmrace import app.log --from strace --touch -o app.case\n"
 		"  mmrace import app.log --from strace | mmrace replay -\n",
 	.groups = MMR_OPTS_FILE,
 	.opts = own_opts,
@@ -219,6 +232,7 @@ int mmr_cmd_import(int argc, char **argv)
 	slash = strrchr(o.args[0], '/');
 	io.from = own.from;
 	io.max_delay_ns = own.max_delay_ns;
+	io.touch = own.touch;
 	io.name = !strcmp(o.args[0], "-") ? NULL
 		  : slash		  ? slash + 1
 					  : o.args[0];

@@ -148,8 +148,7 @@ static const struct mmr_opt own_opts[] = {
 	{"skip", "GLOB", "no case of that name (may be given again)", set_skip},
 	{"jobs", "N", "cases at the same time (default 1)", set_jobs},
 	{"case-time", "T",
-	 "for a case that says not how often it fails (default 10s)",
-	 set_case_time},
+	 "for a case that was never seen to fail (default 10s)", set_case_time},
 	{"list", NULL, "say what would be run, and run nothing", set_list},
 	{"seed", "N", "key of all draws (default: each case's origin)",
 	 set_seed},
@@ -160,21 +159,21 @@ static const struct mmr_command command = {
 	.name = "suite",
 	.synopsis = "PATH... [--tap | --ktap | --json] [--junit FILE] ...",
 	.about = "Runs cases as tests: files, and all *.case in folders.  A "
-		 "case passes when nothing\nis found in as many runs as show "
-		 "its failure in 95 of 100 times: its `seen` line\ntells how "
-		 "many these are, or --runs does.  A case that was never seen "
-		 "to fail runs\nonce, and again until --case-time is over.  "
-		 "With each result stands what it says of\nthe rate.  A case "
-		 "ends at its first hit, which is stored as a finding below "
-		 "--out\n(default " OUT_DIR ").\n\n"
+		 "case passes when\nnothing is found in as many runs as show "
+		 "its failure in 95 of 100 times: its\n`seen` line tells how "
+		 "many these are, or --runs does.  A case that was never seen"
+		 "\nto fail runs once, and again until --case-time is over.  "
+		 "With each result stands\nwhat it says of the rate.  A case "
+		 "ends at its first hit, which is stored as a\nfinding below "
+		 "--out (default " OUT_DIR ").\n\n"
 		 "skip: the machine lacks what the case needs.  inconclusive: "
-		 "no round counted, or\n--time was over before its runs were "
-		 "done; no failure, and no pass.  --time is for\nall cases "
+		 "no round counted,\nor --time was over before its runs were "
+		 "done; no failure, and no pass.  --time\nis for all cases "
 		 "together; each gets a fair part of what is left.  With "
-		 "--jobs, cases that\nchange settings or need huge pages, much "
-		 "memory or counts of the whole machine\nrun alone, after the "
-		 "others.  GLOB is matched with a case's name (its path without"
-		 "\n.case) and with the name's last part.",
+		 "--jobs,\ncases that change settings or need huge pages, much "
+		 "memory or counts of the\nwhole machine run alone, after the "
+		 "others.  GLOB is matched with a case's name\n(its path "
+		 "without .case) and with the name's last part.",
 	.examples =
 		"  mmrace suite corpus                       all that is "
 		"known\n"

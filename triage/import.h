@@ -10,6 +10,7 @@
 #define MMR_TRIAGE_IMPORT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,9 @@ struct mmr_import_opts {
 	enum mmr_import_from from;
 	const char *name;     /* of the file, for the title; NULL: none */
 	int64_t max_delay_ns; /* longer ones are shortened; 0: 100 ms */
+	/* Write to each page of what becomes writable, of large mappings to
+	 * the first 1 MiB: neither format says what a program touched. */
+	bool touch;
 };
 
 #define MMR_IMPORT_MISSED 200 /* calls that are named one by one */

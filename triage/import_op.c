@@ -11,6 +11,7 @@
 #include "import_impl.h"
 
 #define PARTS 16 /* mappings that one call can be about */
+#define TOUCH_MAX (1 << 20)
 
 struct mmr_imp_node *mmr_imp_node(struct mmr_imp *im, const struct mmr_op *op)
 {
@@ -468,6 +469,29 @@ static bool emit_parts(struct match *m)
 	return true;
 }
 
+/* A new mapping gets pages, if it is asked for and it can. */
+static void touch(struct match *m)
+{
+	const struct mmr_op *op = mmr_op_by_name("write");
+	int prot = mmr_op_arg(m->op, "prot"), len = mmr_op_arg(m->op, "len");
+	struct mmr_imp_node *n;
+	int step;
+
+	if (!m->im->o->touch || !m->n->ref || prot < 0 || len < 0 || !op ||
+	    !(m->n->arg[prot].lo & PROT_WRITE))
+		return;
+	n = mmr_imp_node(m->im, op);
+	step = mmr_op_arg(op, "step");
+	if (!n || step < 0 || !mmr_imp_set_name(n, "m", m->n->ref))
+		return;
+	if (m->n->arg[len].lo > TOUCH_MAX)
+		mmr_imp_set(m->im, n, "len", TOUCH_MAX);
+	n->arg[step].set = true;
+	n->arg[step].lo = n->arg[step].hi = 1;
+	n->arg[step].unit = MMR_UNIT_PAGE;
+	mmr_imp_emit(m->im, m->t, n, NULL);
+}
+
 /* True when the call is in the case now. */
 static bool match(struct match *m)
 {
@@ -480,6 +504,7 @@ static bool match(struct match *m)
 		return emit_parts(m);
 	name_result(m);
 	mmr_imp_emit(m->im, m->t, m->n, m->c);
+	touch(m);
 	return true;
 }
 

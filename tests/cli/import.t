@@ -67,6 +67,14 @@ awk '$2 == "s" || ($2 == "ms" && $1 > 1) { bad = 1 } END { exit bad }' \
 	"$WORK/delays"
 t_result $? '--max-delay holds'
 
+import "$STRACE/redis.log" --from strace --touch -o "$WORK/touch.case"
+t_rc '--touch: exit 0' 0
+t_match 'what is writable is written' "$WORK/touch.case" \
+	'^ +write m[0-9]+ len=1M step=1p$'
+t_run "$MMRACE" replay --quiet --json --time 1 --out "$WORK/out" \
+	"$WORK/touch.case"
+t_rc 'and it runs, and finds nothing' 0
+
 import "$SYZ/01-mmap-munmap.syz"
 t_rc 'no --from: exit 2' 2
 import "$SYZ/01-mmap-munmap.syz" --from ltrace

@@ -213,6 +213,27 @@ t_ok 'KTAP, with all results' ktap "$WORK/stopped"
 t_match 'the one that ran' "$WORK/stopped" '^ok 1 .*# SKIP inconclusive: interrupted'
 t_ok 'no child is left' eventually 5 none_running "$BUILD/mmrace-child"
 
+# -- in a guest -------------------------------------------------------------
+
+kernel=
+for k in build/lab/bzImage-* /boot/vmlinuz-* \
+	"${XDG_CACHE_HOME:-/var/cache}"/mmrace/vmlinuz-*amd64; do
+	[ -r "$k" ] && kernel=$k && break
+done
+if [ -z "$LONG" ]; then
+	t_skip 'in a guest' 'make check-long does it'
+elif [ -z "$kernel" ] || ! command -v qemu-system-x86_64 >/dev/null 2>&1 ||
+	[ ! -x "$(dirname "$MMRACE")/guest-x86_64/mmrace" ]; then
+	t_skip 'in a guest' 'no kernel, QEMU or static programs (make guest)'
+else
+	suite --json --guest "$kernel" --jobs 2 --case-time 1s \
+		--filter '[124]-*' --filter '1*' "$CASES"
+	t_rc 'in a guest: exit 1' 1
+	cp "$OUT" "$WORK/result.json"
+	is 'the same outcomes' 'pass fail skip ' \
+		"$(fields "$WORK/result.json" | sed 's/ *$/ /')"
+fi
+
 # -- the corpus, in short form ----------------------------------------------
 
 is_root && settings=--allow-settings || settings=
