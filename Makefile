@@ -241,6 +241,12 @@ check-cli: check-build ## command-line tests alone
 check-style: ## rules on the sources alone
 	@$(TEST_ENV) tests/run.sh style
 
+.PHONY: check-report
+check-report: ## the HTML page, also in headless Chromium (installed as root)
+	@tests/deps.sh report
+	@$(MAKE) --no-print-directory build $(TOOL_BIN)
+	@$(TEST_ENV) tests/run.sh report
+
 check-root: ## the tests that need root, alone
 	@tests/deps.sh check
 	@$(MAKE) --no-print-directory check-build

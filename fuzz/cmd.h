@@ -28,9 +28,10 @@ enum mmr_exit {
 	X(import, "turn a syzkaller program or a trace into a case")           \
 	X(suite, "run cases as tests")                                         \
 	X(show, "readable summary of a case or a finding")                     \
+	X(report, "a soak's folder, or a finding, as one HTML page")           \
 	X(ops, "every operation that a case can use")                          \
 	X(status, "what a running or finished soak did")                       \
-	X(merge, "join the ledgers and findings of several soaks")                       \
+	X(merge, "join the ledgers and findings of several soaks")             \
 	X(doctor, "what this machine can and cannot do, and why")
 
 #define MMR_COMMAND_DECLARE(name, help)                                        \

@@ -52,6 +52,20 @@ static json_t *num(uint64_t v)
 	return json_integer((json_int_t)v);
 }
 
+/* [[ns, calls], ...], without the empty steps: eight an octave. */
+static json_t *hist_json(const struct mmr_soak_op *o)
+{
+	json_t *a = json_array();
+
+	for (unsigned int i = 0; i < MMR_HIST; i++)
+		if (o->hist[i])
+			json_array_append_new(
+				a, json_pack("[I, I]",
+					     (json_int_t)mmr_hist_value(i),
+					     (json_int_t)o->hist[i]));
+	return a;
+}
+
 static json_t *ops_json(const struct mmr_soak_stat *st)
 {
 	json_t *a = json_array();
@@ -76,6 +90,7 @@ static json_t *ops_json(const struct mmr_soak_stat *st)
 				    num(mmr_soak_quantile(o, 990)));
 		json_object_set_new(j, "max_ns", num(o->max_ns));
 		json_object_set_new(j, "max_seed", hex(o->max_seed));
+		json_object_set_new(j, "hist", hist_json(o));
 		json_array_append_new(a, j);
 	}
 	return a;

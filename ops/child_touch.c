@@ -36,6 +36,37 @@ extern const char mmr_touch_begin[], mmr_touch_exit[];
 void mmr_touch_restorer(void);
 
 #if defined(__x86_64__)
+/*
+ * Where a handler returns to.  Unwinders go through it by the registers that
+ * the kernel saved: the stack pointer lies at the ucontext then, and the frame
+ * begins one byte early, as they look one byte before a return address.
+ * Numbers are DWARF's (register, then its place in the ucontext), and the
+ * instruction has the form that they know it by where they do not read these.
+ */
+#define SAVED(reg, low, high)                                                  \
+	".cfi_escape 0x10, " reg ", 3, 0x77, " low ", " high "\n"
+/* clang-format off */
+#define RESTORER_ASM                                                           \
+	".text\n"                                                              \
+	"	.balign 16\n"                                                        \
+	"	.cfi_startproc simple\n"                                             \
+	"	.cfi_signal_frame\n"                                                 \
+	"	.cfi_escape 0x0f, 4, 0x77, 0xa0, 0x01, 0x06\n" /* CFA: rsp */        \
+	SAVED("16", "0xa8", "0x01") /* rip */                                  \
+	SAVED("6", "0xf8", "0x00") /* rbp */                                   \
+	SAVED("3", "0x80", "0x01") /* rbx */                                   \
+	SAVED("12", "0xc8", "0x00") /* r12 to r15 */                           \
+	SAVED("13", "0xd0", "0x00")                                            \
+	SAVED("14", "0xd8", "0x00")                                            \
+	SAVED("15", "0xe0", "0x00")                                            \
+	"	nop\n"                                                               \
+	"mmr_touch_restorer:\n"                                                \
+	"	movq	$15, %rax\n"                                                  \
+	"	syscall\n"                                                           \
+	"	.cfi_endproc\n"                                                      \
+	"	.size mmr_touch_restorer, . - mmr_touch_restorer\n"
+/* clang-format on */
+
 /* A loop of one access. */
 #define WIDE(name, access)                                                     \
 	"	.balign 16\n"                                                        \
@@ -93,26 +124,8 @@ __asm__(".section .text.hot.mmr, \"ax\"\n"
 						       "	.cfi_endproc\n"
 						       "	.size "
 						       "mmr_touch_read, . - "
-						       "mmr_touch_read\n"
-						       ".text\n"
-						       "	.balign 16\n"
-						       "	nop\n" /* unwinders
-									  look
-									  one
-									  byte
-									  before
-									  a
-									  signal
-									  frame
-									*/
-						       "mmr_touch_restorer:\n"
-						       "	movl	$15, "
-						       "%eax\n"
-						       "	syscall\n"
-						       "	.size "
-						       "mmr_touch_restorer, . "
-						       "- "
-						       "mmr_touch_restorer\n");
+						       "mmr_touch_"
+						       "read\n" RESTORER_ASM);
 #define RESTORER mmr_sys_ptr((const void *)(uintptr_t)mmr_touch_restorer)
 #define FRAME_PC(uc) ((uc)->uc_mcontext.rip)
 #else

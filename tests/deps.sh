@@ -4,7 +4,8 @@
 # deps.sh TARGET: makes sure that what TARGET needs is there.  What is missing
 # is installed by apt when this runs as root on a Debian, else named.
 #   build    compiler and libraries        check    and cmocka; clang if it can
-#   fuzz     and clang with libFuzzer      format, tidy
+#   fuzz     and clang with libFuzzer      report   and a browser
+#   format, tidy
 # deps.sh have clang: exit 0 when clang can link a fuzz target.
 #
 # It looks for the thing itself (a command, a header), not for a package, so
@@ -148,6 +149,13 @@ guest-arm64)
 	# shellcheck disable=SC2086
 	provide guest-arm64 $missing
 	;;
+report)
+	needs_build
+	have_cmd chromium || have_cmd chromium-browser ||
+		have_cmd google-chrome || missing="$missing chromium"
+	# shellcheck disable=SC2086
+	provide report $missing
+	;;
 format)
 	missing=
 	need clang-format have_cmd clang-format
@@ -161,7 +169,7 @@ tidy)
 	provide tidy $missing
 	;;
 *)
-	echo 'usage: deps.sh build|check|fuzz|guest|guest-arm64|format|tidy' >&2
+	echo 'usage: deps.sh build|check|fuzz|report|guest|guest-arm64|format|tidy' >&2
 	exit 2
 	;;
 esac

@@ -6,6 +6,7 @@
 #   all    unit, style and cli (what needs root skips itself without)
 #   unit   cmocka programs    style  rules on the sources
 #   cli    command line       root   what needs root
+#   report the HTML page
 #   san    what a sanitizer build runs       long   what takes minutes
 #
 # A test speaks TAP.  One that ends without its plan, with fewer results than
@@ -99,6 +100,7 @@ for set in "${@:-all}"; do
 	style) run_scripts 300 tests/*.t ;;
 	cli) run_scripts 1200 tests/cli/*.t tests/export/*.t ;;
 	root) run_scripts 300 tests/cli/root-*.t ;;
+	report) run_scripts 300 tests/cli/report.t ;;
 	san)
 		run_units
 		run_scripts 600 tests/cli/{bad-input,gen,canaries,soak}.t

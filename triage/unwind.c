@@ -56,7 +56,7 @@ static int unwind_frames(pid_t tid, const char *maps, FILE *f)
 	unw_addr_space_t as;
 	unw_cursor_t cur;
 	unw_word_t ip, off;
-	char sym[128], obj[80];
+	char sym[128], obj[80], line[256];
 	void *upt;
 	int i, ret = -ENOMEM;
 
@@ -70,19 +70,27 @@ static int unwind_frames(pid_t tid, const char *maps, FILE *f)
 	if (unw_init_remote(&cur, as, upt) < 0)
 		goto out_upt;
 	ret = 0;
+	line[0] = '\0';
 	for (i = 0; i < DEPTH_MAX; i++) {
 		if (unw_get_reg(&cur, UNW_REG_IP, &ip) < 0 || !ip)
 			break;
 		object_of(maps, ip, obj, sizeof(obj));
-		if (!unw_get_proc_name(&cur, sym, sizeof(sym), &off))
-			fprintf(f, "#%d %s+0x%lx (%s)\n", i, sym,
-				(unsigned long)off, obj);
+		/* This one was interrupted: what was before it is where the
+		 * handler returns to, and has no name of its own. */
+		if (i && unw_is_signal_frame(&cur) > 0)
+			fprintf(f, "#%d <signal handler called>\n", i - 1);
 		else
-			fprintf(f, "#%d 0x%lx (%s)\n", i, (unsigned long)ip,
-				obj);
+			fputs(line, f);
+		if (!unw_get_proc_name(&cur, sym, sizeof(sym), &off))
+			snprintf(line, sizeof(line), "#%d %s+0x%lx (%s)\n", i,
+				 sym, (unsigned long)off, obj);
+		else
+			snprintf(line, sizeof(line), "#%d 0x%lx (%s)\n", i,
+				 (unsigned long)ip, obj);
 		if (unw_step(&cur) <= 0)
 			break;
 	}
+	fputs(line, f);
 out_upt:
 	_UPT_destroy(upt);
 out_as:
