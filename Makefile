@@ -245,7 +245,7 @@ check-style: ## rules on the sources alone
 check-report: ## the HTML page, also in headless Chromium (installed as root)
 	@tests/deps.sh report
 	@$(MAKE) --no-print-directory build $(TOOL_BIN)
-	@$(TEST_ENV) tests/run.sh report
+	@$(TEST_ENV) MMR_LONG=1 tests/run.sh report
 
 check-root: ## the tests that need root, alone
 	@tests/deps.sh check
