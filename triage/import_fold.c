@@ -129,6 +129,17 @@ static bool push(struct mmr_imp *im, struct mmr_imp_nodes *v,
 	return true;
 }
 
+/* For the next ones: a log of a million turns is one turn in the end. */
+static void spare(struct mmr_imp *im, struct mmr_imp_node *n)
+{
+	int i;
+
+	for (i = 0; i < n->body.n; i++)
+		spare(im, n->body.v[i]);
+	n->next_spare = im->spare;
+	im->spare = n;
+}
+
 /* The last p statements into those at `into`. */
 static void drop_run(struct mmr_imp *im, struct mmr_imp_nodes *v,
 		     struct mmr_imp_node *const *into, int p)
@@ -138,6 +149,7 @@ static void drop_run(struct mmr_imp *im, struct mmr_imp_nodes *v,
 	for (i = 0; i < p; i++) {
 		im->nstmts -= statements(v->v[v->n - p + i]);
 		merge(im, into[i], v->v[v->n - p + i]);
+		spare(im, v->v[v->n - p + i]);
 	}
 	v->n -= p;
 }

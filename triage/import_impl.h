@@ -73,6 +73,7 @@ struct mmr_imp_node {
 	int depth;		    /* of loops in it, 0 for an op */
 	struct mmr_imp_nodes body;
 	struct mmr_imp_comment *comments;
+	struct mmr_imp_node *next_spare;
 };
 
 struct mmr_imp_thread {
@@ -133,6 +134,8 @@ struct mmr_imp {
 	bool failed; /* out of memory: first of all, stop */
 	struct mmr_imp_proc *procs, *last_proc;
 	int nprocs, nthreads, nstmts, nlatches, ncomments;
+	struct mmr_imp_node *spare; /* what folding left over */
+	const char *ref_names[MMR_IMP_KINDS][MMR_IMP_REFS];
 	int high[MMR_IMP_KINDS]; /* names used of each kind, in any process */
 	uint64_t seq;
 	int64_t rounds, budget_ns;

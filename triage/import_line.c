@@ -77,6 +77,24 @@ static int read_time(struct mmr_span s, struct mmr_strace_line *l)
 	return n;
 }
 
+/* [  9] of -n, [00007f..] of -i: the number of a call, where it came from. */
+static void skip_numbers(struct mmr_span *s)
+{
+	int i;
+
+	while (s->len && *s->s == '[') {
+		for (i = 1; i < s->len && (s->s[i] == ' ' || s->s[i] == '?' ||
+					   is_digit(s->s[i]) ||
+					   (s->s[i] >= 'a' && s->s[i] <= 'f'));
+		     i++)
+			;
+		if (i >= s->len || s->s[i] != ']')
+			return;
+		*s = (struct mmr_span){s->s + i + 1, s->len - i - 1};
+		skip_blanks(s);
+	}
+}
+
 static void read_prefix(struct mmr_span *s, struct mmr_strace_line *l)
 {
 	int64_t pid;
@@ -103,6 +121,7 @@ static void read_prefix(struct mmr_span *s, struct mmr_strace_line *l)
 	n = read_time(*s, l);
 	*s = (struct mmr_span){s->s + n, s->len - n};
 	skip_blanks(s);
+	skip_numbers(s);
 }
 
 static int name_length(struct mmr_span s)
@@ -132,7 +151,7 @@ void mmr_strace_read(struct mmr_span s, struct mmr_strace_line *l)
 	/* On a terminal a new task is announced in the middle of the call that
 	 * made it, and the rest stands on a line of its own. */
 	if (mmr_span_begins(s, "--- ") || mmr_span_begins(s, "strace: ") ||
-	    mmr_span_is(s, UNFINISHED)) {
+	    mmr_span_begins(s, "> ") || mmr_span_is(s, UNFINISHED)) {
 		l->kind = MMR_STRACE_NOTE;
 		return;
 	}

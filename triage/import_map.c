@@ -20,7 +20,11 @@ static const char *const prefixes[MMR_IMP_KINDS] = {
 
 const char *mmr_imp_ref_name(struct mmr_imp *im, enum mmr_imp_kind k, int n)
 {
-	return n < 0 ? NULL : mmr_imp_str(im, "%s%d", prefixes[k], n);
+	if (n < 0)
+		return NULL;
+	if (!im->ref_names[k][n])
+		im->ref_names[k][n] = mmr_imp_str(im, "%s%d", prefixes[k], n);
+	return im->ref_names[k][n];
 }
 
 int mmr_imp_ref_take(struct mmr_imp *im, struct mmr_imp_proc *p,

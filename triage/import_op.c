@@ -15,9 +15,15 @@
 
 struct mmr_imp_node *mmr_imp_node(struct mmr_imp *im, const struct mmr_op *op)
 {
-	struct mmr_imp_node *n = mmr_imp_alloc(im, sizeof(*n));
+	struct mmr_imp_node *n = im->spare;
 	int i;
 
+	if (n) {
+		im->spare = n->next_spare;
+		memset(n, 0, sizeof(*n));
+	} else {
+		n = mmr_imp_alloc(im, sizeof(*n));
+	}
 	if (!n)
 		return NULL;
 	n->op = op;
@@ -248,6 +254,10 @@ static bool take_value(struct match *m, const struct mmr_from_spec *f,
 			(void)!set_value(m->n, f->also - 1, v & theirs);
 		v &= ~theirs;
 	}
+	/* MAP_SHARED_VALIDATE is both bits. */
+	if (m->op->makes == MMR_REF_MAPPING && !strcmp(spec->name, "flags") &&
+	    (v & MAP_SHARED) && (v & MAP_PRIVATE))
+		v &= ~(int64_t)MAP_PRIVATE;
 	/* Of a new mapping the kernel makes whole pages. */
 	if (m->op->makes == MMR_REF_MAPPING && !strcmp(spec->name, "len") &&
 	    v > 0 && v < MMR_LEN_MAX)

@@ -283,6 +283,36 @@ static void test_terminal(void **state)
 	free(text);
 }
 
+/* Options of strace that put something more into a line. */
+static void test_extras(void **state)
+{
+	static const char text[] =
+		"[   9] mmap(NULL, 8192, PROT_READ, MAP_SHARED|MAP_ANONYMOUS"
+		"|MAP_32BIT, -1, 0) = 0x40000000\n"
+		" > /lib/libc.so.6(mmap64+0x19) [0x1019d9]\n"
+		"[00007f0012345678] [  10] mprotect(0x40000000, 4096, "
+		"PROT_READ|PROT_WRITE) = 0\n"
+		"[pid 12] [00007f0012345678] madvise(0x40001000, 4096, 0x9 /* "
+		"MADV_REMOVE */) = 0\n"
+		"mmap(0x40000000, 4096, PROT_READ, MAP_SHARED_VALIDATE"
+		"|MAP_SYNC|MAP_FIXED, 5</dev/dax0.0>, 0) = 0x40000000\n"
+		"mmap(NULL, 4096, PROT_FUTURE, MAP_PRIVATE|MAP_ANONYMOUS, -1, "
+		"0) = 0x50000000\n";
+	struct mmr_import_result r;
+
+	(void)state;
+	assert_int_equal(import(text, strlen(text), MMR_IMPORT_STRACE, &r), 0);
+	assert_int_equal(r.unread, 0);
+	assert_int_equal(r.mapped, 4);
+	assert_int_equal(r.files, 1);
+	has(&r, "m0 = mmap len=8K prot=r flags=shared|anon at=1G\n");
+	has(&r, "mprotect m0 prot=rw len=4K\n");
+	has(&r, "madvise m0 remove off=4K\n");
+	has(&r, "m1 = mmap len=4K prot=r flags=shared|anon|fixed at=1G\n");
+	has(&r, "PROT_FUTURE is no value known here\n");
+	mmr_import_release(&r);
+}
+
 /* All the times that strace can write. */
 static void test_times(void **state)
 {
@@ -496,6 +526,7 @@ int main(void)
 		cmocka_unit_test(test_syz),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_terminal),
+		cmocka_unit_test(test_extras),
 		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_long),
 		cmocka_unit_test(test_many_tasks),
