@@ -281,10 +281,10 @@ static void refuse_null(struct mmr_min *m)
 
 	m->res->reproduced = 0;
 	snprintf(m->res->text, sizeof(m->res->text),
-		 "a case with nothing in it fails likewise, %llu of %llu runs "
-		 "(null rate f), where the case itself fails with p = %.2g: "
-		 "with p < 5 f what is left would be chance, so nothing is "
-		 "minimised; give a longer --limit (%.120s)",
+		 "a case with nothing in it fails likewise: %llu of %llu runs "
+		 "of programs that should not fail did (null rate f), and the "
+		 "case itself fails with p = %.2g; with p < 5 f what is left "
+		 "would be chance, so nothing is minimised (%.150s)",
 		 (unsigned long long)n->hits, (unsigned long long)n->runs,
 		 m->search.p, m->res->signature);
 }
