@@ -47,7 +47,7 @@ struct own {
 static int set_format(struct own *o, enum format f)
 {
 	if (o->format != FORMAT_TEXT && o->format != f) {
-		mmr_opts_error("--tap and --ktap: one of them");
+		mmr_opts_error("--tap, --ktap and --json: one of them");
 		return -EINVAL;
 	}
 	o->format = f;
@@ -276,8 +276,7 @@ static int add_path(struct own *o, char *path)
 
 	if (!strcmp(path, "-"))
 		return add_file(o, path, 0, 0) ? MMR_EXIT_FAILED : 0;
-	f = fts_open(roots, FTS_COMFOLLOW | FTS_PHYSICAL | FTS_NOCHDIR,
-		     by_name);
+	f = fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR, by_name);
 	if (!f)
 		return mmr_opts_error("%s: %s", path, strerror(errno));
 	while (!rc && (e = fts_read(f))) {
@@ -287,8 +286,9 @@ static int add_path(struct own *o, char *path)
 					    strerror(e->fts_errno));
 		} else if (e->fts_info == FTS_D) {
 			folder = true;
-		} else if (e->fts_level == 0 ||
-			   (e->fts_info == FTS_F && is_case(e->fts_name))) {
+		} else if (e->fts_level == 0 || ((e->fts_info == FTS_F ||
+						  e->fts_info == FTS_SLNONE) &&
+						 is_case(e->fts_name))) {
 			any |= e->fts_info != FTS_DP;
 			if (e->fts_info != FTS_DP &&
 			    add_file(o, e->fts_path, e->fts_statp->st_dev,
@@ -370,6 +370,30 @@ static void print_list(const struct own *o, const struct mmr_suite *s)
 			printf(", alone: %s", t->alone_why);
 		putchar('\n');
 	}
+}
+
+static void print_list_json(const struct mmr_suite *s)
+{
+	json_t *cases = json_array();
+	int i;
+
+	for (i = 0; i < s->n; i++) {
+		const struct mmr_suite_case *t = &s->cases[i];
+		json_t *j = json_object();
+
+		json_object_set_new(j, "name", json_string(t->name));
+		json_object_set_new(j, "path", json_string(t->path));
+		json_object_set_new(
+			j, "wanted_runs",
+			t->want_runs ? json_integer((json_int_t)t->want_runs)
+				     : json_null());
+		json_object_set_new(j, "alone",
+				    t->alone_why ? json_string(t->alone_why)
+						 : json_null());
+		json_array_append_new(cases, j);
+	}
+	mmr_opts_print_json(
+		json_pack("{s:i, s:o}", "total", s->n, "cases", cases));
 }
 
 static void on_result(void *arg, const struct mmr_suite *s,
@@ -526,7 +550,10 @@ int mmr_cmd_suite(int argc, char **argv)
 		rc = load(&own, &o, &s);
 	if (!rc && own.list) {
 		mmr_suite_plan(&s, &own.suite);
-		print_list(&own, &s);
+		if (o.json)
+			print_list_json(&s);
+		else
+			print_list(&own, &s);
 	} else if (!rc) {
 		rc = start(&own, &o, &s);
 	}

@@ -159,6 +159,12 @@ t_match 'runs as asked' "$OUT" '0 of 6,000 rounds: .*0 of 3 runs'
 suite --list "$CASES"
 t_rc '--list: exit 0' 0
 t_match 'how often' "$OUT" '/3-crashes +1 run'
+suite --list --json "$CASES"
+is '--list as JSON' 1 "$(t_json_get "$OUT" cases.2.wanted_runs)"
+ln -s "$CASES/4-skips.case" "$CASES/more/link.case"
+suite --list "$CASES/more" "$CASES/more/5-unsure.case"
+is 'a link is a case, one named twice is run once' 2 "$(wc -l <"$OUT")"
+rm "$CASES/more/link.case"
 suite --filter nothing "$CASES"
 t_rc 'no case left: exit 2' 2
 suite "$CASES/nowhere"
