@@ -32,6 +32,7 @@ enum mmr_exit {
 	X(ops, "every operation that a case can use")                          \
 	X(status, "what a running or finished soak did")                       \
 	X(merge, "join the ledgers and findings of several soaks")             \
+	X(compare, "is one slower than the other, or failing more often?")     \
 	X(doctor, "what this machine can and cannot do, and why")
 
 #define MMR_COMMAND_DECLARE(name, help)                                        \

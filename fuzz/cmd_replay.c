@@ -8,6 +8,7 @@
 
 #include "../triage/evidence.h"
 #include "../triage/finding.h"
+#include "../triage/record.h"
 #include "../triage/replay.h"
 #include "measure.h"
 #include "opts.h"
@@ -24,7 +25,7 @@ struct own {
 	bool bisect;
 	int jobs;
 	double precision;
-	const char *signature;
+	const char *signature, *record;
 };
 
 static int set_bisect(void *own, const char *value)
@@ -59,6 +60,12 @@ static int set_signature(void *own, const char *value)
 	return 0;
 }
 
+static int set_record(void *own, const char *value)
+{
+	((struct own *)own)->record = value;
+	return 0;
+}
+
 static const struct mmr_opt own_opts[] = {
 	{"precision", "X",
 	 "end when the 95 % interval is no wider than X (0.1)", set_precision},
@@ -67,6 +74,8 @@ static const struct mmr_opt own_opts[] = {
 	 set_jobs},
 	{"signature", "TEXT", "the failure that counts (default: the first)",
 	 set_signature},
+	{"record", "FILE", "what each run measured, for mmrace compare",
+	 set_record},
 	{"bisect", NULL,
 	 "exit codes for git bisect run: 0 good, 1 bad, 125 skip", set_bisect},
 	{0},
@@ -410,6 +419,32 @@ static void report(const struct mmr_cmd_opts *o, const struct mmr_case *c,
 		mmr_opts_error("%s", r->last.text);
 }
 
+/* --record: what the runs measured. */
+struct recording {
+	struct mmr_record *record;
+	const struct mmr_case *c;
+	uint64_t runs;
+	int rc;
+};
+
+static void keep_run(void *arg, const struct mmr_run_result *r)
+{
+	struct recording *k = arg;
+	int rc = mmr_record_add(k->record, k->runs++, k->c, r);
+
+	k->rc = k->rc ? k->rc : rc;
+}
+
+static int save_recording(struct recording *k, const char *path)
+{
+	int rc = k->rc ? k->rc : mmr_record_save(k->record, path);
+
+	if (rc)
+		mmr_opts_error("%s: %s", path, strerror(-rc));
+	mmr_record_free(k->record);
+	return rc ? MMR_EXIT_FAILED : 0;
+}
+
 static int replay(const struct mmr_cmd_opts *o, const struct own *own,
 		  const struct mmr_case *c)
 {
@@ -422,14 +457,26 @@ static int replay(const struct mmr_cmd_opts *o, const struct own *own,
 				     .progress = show_progress};
 	struct mmr_replay_result r;
 	struct mmr_progress progress;
+	struct recording keep = {.c = c};
 	int rc, code;
 
 	if (own->bisect)
 		plan_bisect(o, c, &ro);
 	mmr_progress_init(&progress, o->quiet);
 	ro.arg = &progress;
+	if (own->record) {
+		keep.record = mmr_record_new(c->title	? c->title
+					     : o->nargs ? o->args[0]
+							: "a seed");
+		if (!keep.record)
+			return MMR_EXIT_FAILED;
+		ro.ran = keep_run;
+		ro.ran_arg = &keep;
+	}
 	rc = mmr_replay(c, &ro, &r);
 	mmr_progress_end(&progress);
+	if (own->record && save_recording(&keep, own->record) && !rc)
+		rc = -EIO;
 	if (rc) {
 		mmr_opts_error("the run failed: %s", strerror(-rc));
 		mmr_run_result_free(&r.last);

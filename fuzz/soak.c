@@ -157,6 +157,8 @@ static void count(struct mmr_soak *s, const struct mmr_case *c, uint64_t seed,
 {
 	pthread_mutex_lock(&s->lock);
 	mmr_soak_stat_add(&s->stat, c, seed, res);
+	/* The measurements are a sample: one less is none lost. */
+	(void)!mmr_record_add(s->record, number, c, res);
 	/* Cut short, it is not done: --resume runs it. */
 	if (!cut_short(s, c, res))
 		mmr_soak_book_add(s, number, res);
@@ -298,6 +300,9 @@ static int start(struct mmr_soak *s, const struct mmr_soak_opts *opts)
 		return MMR_EXIT_FAILED;
 	}
 	rc = mmr_soak_book_open(s);
+	s->record = rc ? NULL : mmr_record_new(s->profile);
+	if (!rc && !s->record)
+		rc = MMR_EXIT_FAILED;
 	if (rc || opts->quiet)
 		return rc;
 	fprintf(stderr,
@@ -341,6 +346,7 @@ int mmr_soak(const struct mmr_soak_opts *opts)
 	rc = exit_code(s);
 out:
 	mmr_soak_book_close(s, NULL);
+	mmr_record_free(s->record);
 	free(s);
 	return rc;
 }

@@ -17,6 +17,7 @@
 #include <stdatomic.h>
 
 #include "../triage/finding.h"
+#include "../triage/record.h"
 #include "ledger.h"
 #include "soak.h"
 
@@ -90,6 +91,7 @@ struct mmr_soak {
 	pthread_mutex_t lock, finding_lock;
 	struct mmr_soak_stat stat;
 	struct mmr_soak_book book;
+	struct mmr_record *record; /* what runs measured, under lock */
 	struct mmr_soak_finding findings[MMR_SOAK_FINDINGS];
 	uint64_t suspects; /* cases; this and the next under lock */
 	struct mmr_soak_suspect confirmed[MMR_SOAK_SUSPECTS];

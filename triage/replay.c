@@ -144,6 +144,8 @@ static void take(struct replay *p, struct slot *s)
 		p->stop = true;
 	} else {
 		p->failures = 0;
+		if (p->opts->ran)
+			p->opts->ran(p->opts->ran_arg, &s->r);
 		keep = count(p, s);
 		p->stop = enough(p);
 		/* What it leaves behind cannot be killed: not again on this

@@ -18,6 +18,9 @@ struct mmr_replay_opts {
 	/* Before the first run and after each one, one call at a time. */
 	void (*progress)(void *arg, uint64_t runs, uint64_t hits);
 	void *arg;
+	/* Each run that counts, in the order in which they began; or NULL. */
+	void (*ran)(void *ran_arg, const struct mmr_run_result *r);
+	void *ran_arg;
 };
 
 /* What the runs say of the question whether it fails. */

@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Red when an exit that has four times as much to do is not called slower, when
+# the kind of call that both share is, when JSON and text say different things,
+# or when what cannot be compared is compared.
+. "$(dirname "$0")/../lib.sh"
+
+of_size() {
+	cat <<CASE
+mmrace-case 1
+title   exit of $1
+rounds  3
+
+process kid template
+  thread K
+    m0 = mmap len=$1 prot=rw flags=private|anon
+    write m0 step=1p
+    signal up
+    pause
+
+process main
+  thread A
+    p0 = process_spawn kid
+    wait up
+    kill p0 KILL
+    process_reap p0
+CASE
+}
+of_size 8M >"$WORK/small.case"
+of_size 32M >"$WORK/large.case"
+
+t_run "$MMRACE" compare "$WORK/small.case" "$WORK/large.case" --runs 12 --quiet
+t_rc 'two cases: a difference is exit code 1' 1
+t_match 'the exit is slower' "$OUT" '^exit kid +slower +p50'
+t_match 'the table has its percentiles' "$OUT" '^  p99\.9 .*%.*\(.* to .*\)$'
+# The one kill a round is the same call; process_spawn forks the same parent.
+! grep -Eq '^process_spawn +slower' "$OUT"
+t_result $? 'starting the process is not'
+
+for c in small large; do
+	"$MMRACE" replay "$WORK/$c.case" --runs 12 --record "$WORK/$c.jsonl" \
+		--quiet >/dev/null 2>&1
+done
+t_run "$MMRACE" compare "$WORK/small.jsonl" "$WORK/large.jsonl" --json
+t_rc 'two records: likewise' 1
+t_json 'compare --json' "$OUT"
+word=$(t_json_get "$OUT" kinds.0.kind)
+[ -n "$word" ]
+t_result $? "its kinds have names ($word)"
+t_run "$MMRACE" compare "$WORK/small.jsonl" "$WORK/small.jsonl"
+t_rc 'a record with itself: nothing' 0
+! grep -Eq ' (slower|faster) ' "$OUT"
+t_result $? 'and nothing is slower or faster'
+
+"$MMRACE" soak --profile storm --cases 8 --quiet --out "$WORK/soak" \
+	>/dev/null 2>&1
+t_run "$MMRACE" compare "$WORK/soak" "$WORK/soak"
+t_rc 'a soak with itself' 0
+
+t_run "$MMRACE" compare "$WORK/small.case" "$WORK/large.jsonl"
+t_rc 'a case and a record' 2
+t_run "$MMRACE" compare "$WORK/small.case"
+t_rc 'one case alone' 2
+t_run "$MMRACE" compare "$WORK/none" "$WORK/soak"
+t_rc 'what is not there' 2
+head -c 300 "$WORK/small.jsonl" >"$WORK/cut.jsonl"
+t_run "$MMRACE" compare "$WORK/cut.jsonl" "$WORK/small.jsonl"
+t_rc 'half a record' 2
+t_match 'is named with its line' "$ERR" 'cut\.jsonl:2: '
+t_done
