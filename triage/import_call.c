@@ -10,39 +10,75 @@
 #include "../ops/args.h"
 #include "import_call.h"
 
+/* A latch that `from` opens as soon as it has done what it did so far. */
+static int open_latch(struct mmr_imp *im, struct mmr_imp_thread *from)
+{
+	const struct mmr_op *op = mmr_op_by_name("signal");
+	struct mmr_imp_node *n;
+
+	if (im->nlatches == MMR_IMP_LATCHES || !op)
+		return -1;
+	n = mmr_imp_node(im, op);
+	if (!n ||
+	    !mmr_imp_set_name(n, "latch", mmr_imp_str(im, "l%d", im->nlatches)))
+		return -1;
+	mmr_imp_insert(im, &from->nodes, n);
+	return im->nlatches++;
+}
+
+static void wait_latch(struct mmr_imp *im, struct mmr_imp_thread *t, int latch)
+{
+	const struct mmr_op *op = mmr_op_by_name("wait");
+	struct mmr_imp_node *n = op ? mmr_imp_node(im, op) : NULL;
+
+	if (n && mmr_imp_set_name(n, "latch", mmr_imp_str(im, "l%d", latch)))
+		mmr_imp_append(im, &t->nodes, n);
+}
+
+/* The thread, if it has not been merged into another one since. */
+static struct mmr_imp_thread *still_there(struct mmr_imp_proc *p,
+					  const struct mmr_imp_thread *t)
+{
+	struct mmr_imp_thread *i;
+
+	for (i = p->threads; i && i != t; i = i->next)
+		;
+	return i;
+}
+
 void mmr_imp_order(struct mmr_imp *im, struct mmr_imp_thread *t, int ref)
 {
 	struct mmr_imp_map *m = &t->proc->map[ref];
-	const struct mmr_op *signal = mmr_op_by_name("signal");
-	const struct mmr_op *wait = mmr_op_by_name("wait");
-	struct mmr_imp_thread *maker = NULL, *i;
-	struct mmr_imp_node *n;
-	const char *name;
+	struct mmr_imp_thread *maker = still_there(t->proc, m->maker);
 
-	/* syzkaller's calls do not wait for each other. */
-	if (im->o->from == MMR_IMPORT_SYZ)
+	/* syzkaller's calls do not wait for each other; without times, each
+	 * call waits for the one before. */
+	if (im->o->from == MMR_IMPORT_SYZ || im->untimed)
 		return;
 	/* Who was started after it was there cannot come too early. */
-	if (!m->maker || m->maker == t || m->seq <= t->born ||
+	if (!maker || maker == t || m->seq <= t->born ||
 	    (m->seen_by[t->no / 32 % 8] >> t->no % 32 & 1))
 		return;
-	for (i = t->proc->threads; i; i = i->next)
-		if (i == m->maker)
-			maker = i;
-	if (!maker || (m->latch < 0 && im->nlatches == MMR_IMP_LATCHES))
+	if (m->latch < 0)
+		m->latch = open_latch(im, maker);
+	if (m->latch < 0)
 		return;
-	if (m->latch < 0) {
-		m->latch = im->nlatches++;
-		name = mmr_imp_str(im, "made%d", m->latch);
-		n = mmr_imp_node(im, signal);
-		if (n && mmr_imp_set_name(n, "latch", name))
-			mmr_imp_emit(im, maker, n, NULL);
-	}
 	m->seen_by[t->no / 32 % 8] |= 1u << t->no % 32;
-	name = mmr_imp_str(im, "made%d", m->latch);
-	n = mmr_imp_node(im, wait);
-	if (n && mmr_imp_set_name(n, "latch", name))
-		mmr_imp_emit(im, t, n, NULL);
+	wait_latch(im, t, m->latch);
+}
+
+void mmr_imp_follow(struct mmr_imp *im, struct mmr_imp_thread *t)
+{
+	struct mmr_imp_thread *last = t->proc->last_caller;
+	int latch;
+
+	t->proc->last_caller = t;
+	if (!im->untimed || !last || last == t || last->ended ||
+	    (!t->nodes.n && t->is_template)) /* just started */
+		return;
+	latch = open_latch(im, last);
+	if (latch >= 0)
+		wait_latch(im, t, latch);
 }
 
 /* -- threads and processes ---------------------------------------------- */

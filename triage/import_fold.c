@@ -225,6 +225,25 @@ void mmr_imp_append(struct mmr_imp *im, struct mmr_imp_nodes *v,
 		;
 }
 
+void mmr_imp_insert(struct mmr_imp *im, struct mmr_imp_nodes *v,
+		    struct mmr_imp_node *n)
+{
+	int i;
+
+	n->hash = hash_node(n);
+	if (!push(im, v, n))
+		return;
+	im->nstmts += statements(n);
+	for (i = v->n - 1; i > 0; i--) {
+		const struct mmr_imp_node *before = v->v[i - 1];
+
+		if (!before->op || before->op->class != MMR_CLASS_WAIT)
+			break;
+		v->v[i] = v->v[i - 1];
+	}
+	v->v[i] = n;
+}
+
 /* -- templates that do the same ----------------------------------------- */
 
 static bool same_threads(const struct mmr_imp_thread *a,

@@ -114,6 +114,7 @@ struct mmr_imp_proc {
 	int nthreads;
 	struct mmr_imp_thread *threads, *last;
 	struct mmr_imp_map map[MMR_IMP_REFS];
+	struct mmr_imp_thread *last_caller; /* untimed: of the last call */
 	int unnamed; /* mappings for which no name was left */
 	bool taken[MMR_IMP_KINDS][MMR_IMP_REFS];
 	struct mmr_imp_obj obj[MMR_IMP_REFS];
@@ -139,6 +140,7 @@ struct mmr_imp {
 	int high[MMR_IMP_KINDS]; /* names used of each kind, in any process */
 	uint64_t seq;
 	int64_t rounds, budget_ns;
+	bool untimed; /* strace: the order of calls is all that is known */
 	/* syz: its data area is mapped on first use, by the thread that all
 	 * begins with. */
 	struct mmr_imp_thread *first;
@@ -258,11 +260,17 @@ enum mmr_imp_did mmr_imp_by_descriptor(struct mmr_imp *im,
 enum mmr_imp_did mmr_imp_call(struct mmr_imp *im, struct mmr_imp_thread *t,
 			      const struct mmr_imp_call *c, char *why,
 			      size_t n);
-/* Waits that t needs before it uses a part of a mapping of another thread. */
+/* The wait that t needs before it uses a mapping of another thread. */
 void mmr_imp_order(struct mmr_imp *im, struct mmr_imp_thread *t, int ref);
+/* t goes on only when the thread of its process's last call has done that. */
+void mmr_imp_follow(struct mmr_imp *im, struct mmr_imp_thread *t);
 
 /* import_fold.c */
 void mmr_imp_append(struct mmr_imp *im, struct mmr_imp_nodes *v,
+		    struct mmr_imp_node *n);
+/* The same in front of the waits at the end, in which a thread may be still:
+ * what somebody waits for has to come before them. */
+void mmr_imp_insert(struct mmr_imp *im, struct mmr_imp_nodes *v,
 		    struct mmr_imp_node *n);
 
 /* A template that has ended: if an earlier one of its kind does the same, that

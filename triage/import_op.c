@@ -152,6 +152,8 @@ void mmr_imp_emit(struct mmr_imp *im, struct mmr_imp_thread *t,
 {
 	if (!n)
 		return;
+	if (c)
+		mmr_imp_follow(im, t);
 	set_delay(im, t, n, c);
 	if (c && c->returned && c->err) {
 		n->accept[0] = 0;

@@ -43,6 +43,7 @@ struct strace {
 	int64_t last_ns;
 	struct mmr_imp_thread *last; /* of last_pid, most often the next */
 	int64_t last_pid;
+	bool timed;
 	int64_t alone_pid; /* whose lines have no pid while it is alone */
 };
 
@@ -172,6 +173,7 @@ static void first_line(struct strace *z, struct mmr_span s)
 
 	mmr_strace_read(s, &l);
 	t = absolute(z, &l);
+	z->timed |= t >= 0;
 	switch (l.kind) {
 	case MMR_STRACE_OTHER:
 		/* What the program itself wrote; kept only as a number. */
@@ -330,6 +332,8 @@ static void task_ended(struct strace *z, struct mmr_imp_thread *t)
 	struct mmr_imp_thread *i;
 
 	t->ended = true;
+	if (t->proc->last_caller == t)
+		t->proc->last_caller = NULL;
 	for (i = t->proc->threads; i; i = i->next)
 		if (!i->ended)
 			break;
@@ -408,6 +412,7 @@ int mmr_imp_strace(struct mmr_imp *im, const char *text, size_t len)
 		for (i = 0; i < PIDS; i++)
 			z.pid[i].pid = -2;
 		first_pass(&z, text, len);
+		im->untimed = !z.timed;
 		second_pass(&z);
 		rc = 0;
 	}

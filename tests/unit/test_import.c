@@ -249,8 +249,8 @@ static void test_threads(void **state)
 	has(&r, "    delay 49ms\n    m1 = mmap len=4K prot=r");
 	has(&r, "  thread T1 template\n    madvise m0 dontneed off=4K\n");
 	/* It uses what the other made after it was started. */
-	has(&r, "    signal made0\n");
-	has(&r, "    wait made0\n    delay 59ms\n"
+	has(&r, "    signal l0\n");
+	has(&r, "    wait l0\n    delay 59ms\n"
 		"    mprotect m1 prot=none -> 0|ENOMEM\n");
 	has(&r, "thread_join t0\n");
 	has(&r, "# line 13: mbind(0xdead000, 4096, MPOL_BIND, [0x1], 64, 0): "
@@ -262,6 +262,47 @@ static void test_threads(void **state)
 	assert_int_equal(
 		json_integer_value(json_object_get(r.ignored_calls, "read")),
 		1);
+	mmr_import_release(&r);
+}
+
+/* Without times, one goes on when the other has done what it did before; and
+ * nobody waits for what comes only behind a join of him. */
+static void test_order(void **state)
+{
+	static const char text[] =
+		"7 clone(child_stack=0x1, flags=CLONE_VM|CLONE_THREAD) = 8\n"
+		"8 mmap(NULL, 8192, PROT_READ, MAP_SHARED|MAP_ANONYMOUS, -1, 0)"
+		" = 0x7f0000000000\n"
+		"7 madvise(0x7f0000000000, 8192, MADV_DONTNEED) = 0\n"
+		"7 futex(0x7f0000200990, FUTEX_WAIT, 8, NULL <unfinished ...>\n"
+		"8 munmap(0x7f0000000000, 8192) = 0\n"
+		"8 +++ exited with 0 +++\n"
+		"7 <... futex resumed>) = 0\n";
+	static const char timed[] =
+		"7 10:00:00 clone(child_stack=0x1, flags=CLONE_VM|CLONE_THREAD)"
+		" = 8\n"
+		"7 10:00:00 mmap(NULL, 8192, PROT_READ, MAP_SHARED|"
+		"MAP_ANONYMOUS, -1, 0) = 0x7f0000000000\n"
+		"7 10:00:00 futex(0x7f0000200990, FUTEX_WAIT, 8, NULL "
+		"<unfinished ...>\n"
+		"8 10:00:00 munmap(0x7f0000000000, 8192) = 0\n"
+		"8 10:00:00 +++ exited with 0 +++\n"
+		"7 10:00:00 <... futex resumed>) = 0\n";
+	struct mmr_import_result r;
+
+	(void)state;
+	assert_int_equal(import(text, strlen(text), MMR_IMPORT_STRACE, &r), 0);
+	has(&r, "    t0 = thread_spawn body=T1\n    wait l0\n"
+		"    madvise m0 dontneed\n    signal l1\n"
+		"    thread_join t0\n");
+	has(&r, "    m0 = mmap len=8K prot=r flags=shared|anon\n"
+		"    signal l0\n    wait l1\n    munmap m0\n");
+	mmr_import_release(&r);
+	assert_int_equal(import(timed, strlen(timed), MMR_IMPORT_STRACE, &r),
+			 0);
+	has(&r, "    m0 = mmap len=8K prot=r flags=shared|anon\n"
+		"    signal l0\n    thread_join t0\n");
+	has(&r, "template\n    wait l0\n    munmap m0\n");
 	mmr_import_release(&r);
 }
 
@@ -525,6 +566,7 @@ int main(void)
 		cmocka_unit_test(test_samples),
 		cmocka_unit_test(test_syz),
 		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_terminal),
 		cmocka_unit_test(test_extras),
 		cmocka_unit_test(test_times),
