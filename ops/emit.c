@@ -70,6 +70,19 @@ void mmr_emit_line(struct mmr_emit *e, const char *fmt, ...)
 	put_line(e, buf);
 }
 
+/* Calls whose results a compiler wants to be used; an export has no use for
+ * any. */
+static bool is_warned_about(const char *expression)
+{
+	static const char *const calls[] = {"ftruncate(", "read(", "write("};
+	size_t i;
+
+	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (!strncmp(expression, calls[i], strlen(calls[i])))
+			return true;
+	return false;
+}
+
 void mmr_emit_step(struct mmr_emit *e, const char *fmt, ...)
 {
 	char buf[1024], line[1100];
@@ -78,7 +91,11 @@ void mmr_emit_step(struct mmr_emit *e, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(buf, sizeof(buf), fmt, ap);
 	va_end(ap);
-	snprintf(line, sizeof(line), "STEP(%s);", buf);
+	if (e->steps)
+		snprintf(line, sizeof(line), "STEP(%s);", buf);
+	else
+		snprintf(line, sizeof(line), "%s%s;",
+			 is_warned_about(buf) ? "(void)!" : "", buf);
 	put_line(e, line);
 }
 
@@ -116,145 +133,19 @@ void mmr_emit_constant(struct mmr_emit *e, const char *name)
 			e->constants |= 1ULL << i;
 }
 
-typedef int stmt_fn(void *arg, const struct mmr_stmt *s,
-		    const struct mmr_thread *t);
-
-static int each_in_block(const struct mmr_block *b, const struct mmr_thread *t,
-			 stmt_fn *fn, void *arg)
+char *mmr_emit_draw(struct mmr_emit *e, long long lo, long long hi, char *buf,
+		    size_t n)
 {
-	int i, ret = 0;
-
-	for (i = 0; i < b->n && !ret; i++) {
-		if (b->stmts[i]->kind == MMR_STMT_LOOP)
-			ret = each_in_block(&b->stmts[i]->body, t, fn, arg);
-		else
-			ret = fn(arg, b->stmts[i], t);
+	if (!e->seeds) {
+		e->used |= MMR_USED_DRAW;
+		snprintf(buf, n, "draw(%lld, %lld)", lo, hi);
+	} else if (lo) {
+		snprintf(buf, n, "rand_r(&seed) %% %lld %c %lld", hi - lo + 1,
+			 lo < 0 ? '-' : '+', lo < 0 ? -lo : lo);
+	} else {
+		snprintf(buf, n, "rand_r(&seed) %% %lld", hi + 1);
 	}
-	return ret;
-}
-
-/* Calls fn for every op statement of the case until it returns non-zero. */
-static int each_stmt(const struct mmr_case *c, stmt_fn *fn, void *arg)
-{
-	const struct mmr_thread *t;
-	int i, j, ret = 0;
-
-	for (i = 0; i < c->nprocs; i++)
-		for (j = 0; j < c->procs[i]->nthreads && !ret; j++) {
-			t = c->procs[i]->threads[j];
-			ret = each_in_block(&t->body, t, fn, arg);
-		}
-	return ret;
-}
-
-struct ref_search {
-	const char *name;
-	uint32_t kinds;
-	const struct mmr_thread *user;
-};
-
-static int add_kind(void *arg, const struct mmr_stmt *s,
-		    const struct mmr_thread *t)
-{
-	struct ref_search *r = arg;
-
-	(void)t;
-	if (s->ref && !strcmp(s->ref, r->name))
-		r->kinds |= s->op->makes;
-	return 0;
-}
-
-static uint32_t kinds_made(const struct mmr_emit *e, const char *name)
-{
-	struct ref_search r = {.name = name};
-
-	each_stmt(e->c, add_kind, &r);
-	return r.kinds;
-}
-
-static int other_user(void *arg, const struct mmr_stmt *s,
-		      const struct mmr_thread *t)
-{
-	struct ref_search *r = arg;
-	bool names_it = s->ref && !strcmp(s->ref, r->name);
-	int i;
-
-	for (i = 0; i < s->op->nargs && !names_it; i++)
-		names_it = s->op->args[i].type == MMR_ARG_REF &&
-			   s->args[i].name && !strcmp(s->args[i].name, r->name);
-	if (!names_it)
-		return 0;
-	if (r->user && r->user != t)
-		return 1;
-	r->user = t;
-	return 0;
-}
-
-bool mmr_emit_is_private(const struct mmr_emit *e, const char *ref)
-{
-	struct ref_search r = {.name = ref};
-
-	/* A template may run several times at once. */
-	return !each_stmt(e->c, other_user, &r) && r.user &&
-	       !r.user->is_template;
-}
-
-static bool is_op(const struct mmr_block *b, int i, enum mmr_op_id id)
-{
-	return i >= 0 && i < b->n && b->stmts[i]->kind == MMR_STMT_OP &&
-	       b->stmts[i]->op->id == id;
-}
-
-/* Counts spawns and joins of ref that do not stand as a pair. */
-static int lone_halves(const struct mmr_block *b, const char *ref)
-{
-	const struct mmr_stmt *s;
-	int i, lone = 0;
-
-	for (i = 0; i < b->n; i++) {
-		s = b->stmts[i];
-		if (s->kind == MMR_STMT_LOOP)
-			lone += lone_halves(&s->body, ref);
-		else if (is_op(b, i, MMR_OP_thread_spawn) && s->ref &&
-			 !strcmp(s->ref, ref))
-			lone += strcmp(s->args[0].name, "idle") ||
-				!is_op(b, i + 1, MMR_OP_thread_join) ||
-				strcmp(b->stmts[i + 1]->args[0].name, ref);
-		else if (is_op(b, i, MMR_OP_thread_join) &&
-			 !strcmp(s->args[0].name, ref))
-			lone += !is_op(b, i - 1, MMR_OP_thread_spawn) ||
-				!b->stmts[i - 1]->ref ||
-				strcmp(b->stmts[i - 1]->ref, ref);
-	}
-	return lone;
-}
-
-bool mmr_emit_is_joined(const struct mmr_emit *e, const char *ref)
-{
-	const struct mmr_proc *p;
-	int i, j;
-
-	if (!ref || !mmr_emit_is_private(e, ref))
-		return false;
-	for (i = 0; i < e->c->nprocs; i++) {
-		p = e->c->procs[i];
-		for (j = 0; j < p->nthreads; j++)
-			if (lone_halves(&p->threads[j]->body, ref))
-				return false;
-	}
-	return true;
-}
-
-uint32_t mmr_emit_ref_kind(const struct mmr_emit *e, const struct mmr_stmt *s,
-			   int i)
-{
-	const struct mmr_argspec *spec = &s->op->args[i];
-	uint32_t kinds;
-
-	if (spec->type != MMR_ARG_REF || !s->args[i].name)
-		return MMR_REF_NONE;
-	kinds = kinds_made(e, s->args[i].name) & spec->kinds;
-	return kinds & -kinds; /* the lowest, should there be several */
+	return buf;
 }
 
 char *mmr_emit_var(struct mmr_emit *e, const char *ref, uint32_t kind,
@@ -269,7 +160,7 @@ char *mmr_emit_var(struct mmr_emit *e, const char *ref, uint32_t kind,
 		{MMR_REF_FILE, "file"},	    {MMR_REF_UFFD, "uffd"},
 		{MMR_REF_PROC, "procfile"},
 	};
-	uint32_t made = kinds_made(e, ref);
+	uint32_t made = mmr_emit_kinds_made(e, ref);
 	const char *suffix = "ref";
 	size_t i;
 
@@ -411,6 +302,31 @@ void mmr_emit_each_end(struct mmr_emit *e)
 		e->indent--;
 }
 
+char *mmr_emit_at(struct mmr_emit *e, const struct mmr_stmt *s, int map,
+		  char *buf, size_t n)
+{
+	char part[200];
+
+	mmr_emit_part(e, s, map, part, sizeof(part));
+	snprintf(buf, n, e->plain_maps ? "%s" : "%s.at", part);
+	return buf;
+}
+
+char *mmr_emit_len(struct mmr_emit *e, const struct mmr_stmt *s, int map,
+		   char *buf, size_t n)
+{
+	const struct mmr_stmt *made;
+	char part[200];
+
+	made = e->plain_maps ? mmr_emit_maker(e, s->args[map].name) : NULL;
+	if (made)
+		return mmr_emit_arg(e, made, mmr_op_arg(made->op, "len"), buf,
+				    n);
+	mmr_emit_part(e, s, map, part, sizeof(part));
+	snprintf(buf, n, "%s.len", part);
+	return buf;
+}
+
 /* Kernel argument i of a call, appended to buf.  process: how a process
  * argument is written; length: the mapping's length as it was assigned. */
 static void call_arg(struct mmr_emit *e, const struct mmr_stmt *s, int i,
@@ -447,12 +363,10 @@ static void call_arg(struct mmr_emit *e, const struct mmr_stmt *s, int i,
 		snprintf(buf, n, "&(unsigned long){ %s }", arg);
 		return;
 	case MMR_FROM_ADDR:
-		mmr_emit_part(e, s, from->arg, arg, sizeof(arg));
-		snprintf(buf, n, "%s.at", arg);
+		mmr_emit_at(e, s, from->arg, buf, n);
 		return;
 	case MMR_FROM_LEN:
-		mmr_emit_part(e, s, from->arg, arg, sizeof(arg));
-		snprintf(buf, n, "%s.len", arg);
+		mmr_emit_len(e, s, from->arg, buf, n);
 		return;
 	case MMR_FROM_ARENA:
 		mmr_emit_arg(e, s, from->arg, arg, sizeof(arg));
@@ -521,8 +435,13 @@ static void emit_mapping(struct mmr_emit *e, const struct mmr_stmt *s)
 	int len = mmr_op_arg(s->op, "len");
 	char call[1024], var[64], length[64], assign[160];
 
-	e->used |= MMR_USED_MAP;
 	mmr_emit_var(e, s->ref, MMR_REF_MAPPING, var, sizeof(var));
+	if (e->plain_maps) {
+		call_text(e, s, "", NULL, call, sizeof(call));
+		mmr_emit_step(e, "%s = %s", var, call);
+		return;
+	}
+	e->used |= MMR_USED_MAP;
 	mmr_emit_arg(e, s, len, length, sizeof(length));
 	if (mmr_emit_is_private(e, s->ref)) {
 		snprintf(assign, sizeof(assign), "%s.len = %s", var, length);

@@ -7,6 +7,11 @@
  * struct procs), a thread ref `t0`, a file, pidfd or userfaultfd ref `f0`
  * (int).  A name that C could take for its own gets a suffix.  `page` and
  * `huge` are variables with the sizes of this machine's pages.
+ *
+ * The same statements go into two kinds of files.  Where a round is short and
+ * every wait in it is served, its watchdog asks no more than that it ends, and
+ * a statement is the bare call.  Else it watches each thread: statements stand
+ * in STEP(), and loops test shared->stop (`steps` below).
  */
 #ifndef MMR_OPS_EMIT_H
 #define MMR_OPS_EMIT_H
@@ -43,8 +48,9 @@ enum mmr_emit_used {
 	MMR_USED_IDLE_THREAD = 1 << 23,	  /* thread_idle() */
 	MMR_USED_IDLE_PROC = 1 << 24,	  /* proc_idle() */
 	MMR_USED_PAUSE = 1 << 25,	  /* pause() */
-	MMR_USED_EXIT = 1 << 26,	  /* _exit() */
 	MMR_USED_UNUSED = 1 << 26,	  /* a spawned process without a ref */
+	MMR_USED_START = 1 << 28,	  /* start() by a statement */
+	MMR_USED_SPAWN_ANY = 1 << 29,	  /* spawn() itself */
 };
 
 #define MMR_EMIT_HEADERS 32
@@ -65,14 +71,26 @@ struct mmr_emit {
 	bool own_stacks; /* start threads by thread_create(): their stacks must
 			  * not lie where mappings come and go */
 	bool sets;	 /* a template has copies: process refs are sets */
+	bool steps;	 /* each thread is watched */
+	bool seeds;	 /* a thread that draws has a seed of its own, instead
+			  * of draw() */
+	bool inlines;	 /* few accesses: each a loop in its place */
+	const char *count; /* behind the third part of such a loop */
+	bool plain_maps;   /* a mapping ref has one length, and is a char * */
+	bool polls;	   /* a rendezvous follows every wait for a latch, so
+			    * that the moment of waking does not matter */
+	bool groups;   /* processes end as a group: their parents may be gone
+			* before them.  Else start() starts one that goes
+			* with its parent */
+	bool one_meet; /* one rendezvous, once a round: meet(skew) */
 };
 
 /* One line at the current indentation, newline added; broken behind a comma
  * or an operator where it is longer than 100 columns. */
 void mmr_emit_line(struct mmr_emit *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* An expression as a statement that the watchdog times: STEP(...); for all
- * that may be the culprit of a stall. */
+/* An expression as a statement that may be the culprit of a stall: STEP(...),
+ * so that the watchdog times it, or just itself. */
 void mmr_emit_step(struct mmr_emit *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The C expression of argument i of s (its default when left out), into buf;
@@ -102,11 +120,41 @@ char *mmr_emit_var(struct mmr_emit *e, const char *ref, uint32_t kind,
  * of the case makes under its name.  0: none does, or it was left out. */
 uint32_t mmr_emit_ref_kind(const struct mmr_emit *e, const struct mmr_stmt *s,
 			   int i);
+/* The kinds (enum mmr_ref_kind) that statements make under this name, and the
+ * first of them. */
+uint32_t mmr_emit_kinds_made(const struct mmr_emit *e, const char *ref);
+const struct mmr_stmt *mmr_emit_maker(const struct mmr_emit *e,
+				      const char *ref);
+/* Calls fn for every op statement of the case until it returns non-zero, and
+ * returns that. */
+typedef int mmr_emit_stmt_fn(void *arg, const struct mmr_stmt *s,
+			     const struct mmr_thread *t);
+int mmr_emit_each_stmt(const struct mmr_case *c, mmr_emit_stmt_fn *fn,
+		       void *arg);
+/* How many statements make it. */
+int mmr_emit_count_made(const struct mmr_emit *e, const char *ref);
 /* True when just one thread of the case names this ref. */
 bool mmr_emit_is_private(const struct mmr_emit *e, const char *ref);
 /* True when every spawn of a thread ref starts an idle thread and its join
  * follows at once: both are one line then, and the ref is a pthread_t. */
 bool mmr_emit_is_joined(const struct mmr_emit *e, const char *ref);
+/* Address and length of the mapping argument i with its off and len: m0.at and
+ * m0.len, or what they are written as here.  Return buf. */
+char *mmr_emit_at(struct mmr_emit *e, const struct mmr_stmt *s, int map,
+		  char *buf, size_t n);
+char *mmr_emit_len(struct mmr_emit *e, const struct mmr_stmt *s, int map,
+		   char *buf, size_t n);
+/* A time of [lo, hi] ns that is drawn anew each time, as an expression. */
+char *mmr_emit_draw(struct mmr_emit *e, long long lo, long long hi, char *buf,
+		    size_t n);
+/* True when an earlier statement of the same thread, one that it cannot have
+ * passed by, made the ref: it is set here. */
+bool mmr_emit_follows(const struct mmr_emit *e, const struct mmr_stmt *s,
+		      const char *ref);
+/* The function that is the body of a process: "proc_main", or that of its one
+ * thread.  Returns buf. */
+char *mmr_emit_body(const struct mmr_emit *e, const char *process, char *buf,
+		    size_t n);
 /* The file needs this header. */
 void mmr_emit_header(struct mmr_emit *e, const char *header);
 /* The file needs this function, which an op has as C text of its own: it

@@ -239,3 +239,53 @@ int mmr_feature_probe(const char *name, char *text, size_t n)
 			 name, f->since);
 	return -ENOTSUP;
 }
+
+int mmr_feature_lacks(const char *name, char *buf, size_t n,
+		      const char **since)
+{
+	const struct feature *f = find(name);
+
+	if (!f)
+		return -ENOENT;
+	*since = f->since;
+	switch (f->how) {
+	case ADVICE:
+		snprintf(buf, n, "madvise(NULL, 0, %lu)", f->value);
+		break;
+	case MEMFD:
+		snprintf(buf, n, "memfd_create(\"\", %#lx) < 0", f->value);
+		break;
+	case MMAP:
+		snprintf(buf, n,
+			 "mmap(NULL, 1, PROT_READ, MAP_ANONYMOUS | %#lx, -1, "
+			 "0) == MAP_FAILED",
+			 f->value);
+		break;
+	case MREMAP:
+		snprintf(buf, n,
+			 "mremap(mmap(NULL, 1, PROT_READ, MAP_PRIVATE | "
+			 "MAP_ANONYMOUS, -1, 0), 1, 1, MREMAP_MAYMOVE | %lu) "
+			 "== MAP_FAILED",
+			 f->value);
+		break;
+	case POLICY:
+		snprintf(buf, n,
+			 "syscall(SYS_mbind, NULL, 0, %lu, "
+			 "&(unsigned long){ 1 }, 64, 0)",
+			 f->value);
+		break;
+	case MEMBARRIER:
+		snprintf(buf, n, "!(syscall(SYS_membarrier, 0, 0, 0) & %#lx)",
+			 f->value);
+		break;
+	case UFFD:
+	case UFFD_IOCTL:
+		snprintf(buf, n, "uffd_lacks(%#lx)",
+			 f->how == UFFD ? f->value : 0);
+		break;
+	case PROC:
+		snprintf(buf, n, "access(\"/proc/self/%s\", F_OK)", f->file);
+		break;
+	}
+	return 0;
+}

@@ -15,6 +15,13 @@ bool mmr_feature_known(const char *name);
 /* Asks the running kernel.  0; -ENOTSUP with a sentence in text that says
  * what is missing and since when Linux has it.  Any thread. */
 int mmr_feature_probe(const char *name, char *text, size_t n);
+/*
+ * For exported C: an expression that is true where the feature is missing, into
+ * buf; it may call uffd_lacks(features).  *since: since when Linux has it.
+ * 0, -ENOENT: an unknown feature.  Any thread.
+ */
+int mmr_feature_lacks(const char *name, char *buf, size_t n,
+		      const char **since);
 /* The name of feature i from 0 on, NULL behind the last one. */
 const char *mmr_feature_name(int i);
 

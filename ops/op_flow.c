@@ -6,6 +6,8 @@
 #include "op.h"
 
 #ifndef MMR_CHILD
+#include <stdio.h>
+
 #include "emit.h"
 #else
 #include "child.h"
@@ -49,12 +51,23 @@ static int64_t run_sync(struct mmr_child *c, const struct mmr_insn *in)
 #else
 static void emit_signal(struct mmr_emit *e, const struct mmr_stmt *s)
 {
+	if (e->polls) {
+		mmr_emit_line(e, "shared->latch_%s = 1;", s->args[0].name);
+		return;
+	}
 	e->used |= MMR_USED_LATCH;
 	mmr_emit_line(e, "latch_signal(&shared->latch_%s);", s->args[0].name);
 }
 
 static void emit_wait(struct mmr_emit *e, const struct mmr_stmt *s)
 {
+	if (e->polls) {
+		mmr_emit_line(e, "while (!shared->latch_%s)", s->args[0].name);
+		e->indent++;
+		mmr_emit_line(e, "usleep(100);");
+		e->indent--;
+		return;
+	}
 	e->used |= MMR_USED_WAIT;
 	mmr_emit_line(e, "latch_wait(&shared->latch_%s);", s->args[0].name);
 }
@@ -68,40 +81,55 @@ static void emit_pause(struct mmr_emit *e, const struct mmr_stmt *s)
 
 static void emit_delay(struct mmr_emit *e, const struct mmr_stmt *s)
 {
+	char time[80];
+
 	e->used |= MMR_USED_DELAY;
 	if (s->args[0].is_log) {
-		e->used |= MMR_USED_DRAW;
-		mmr_emit_line(e, "delay_ns(20L << draw(0, 15));");
+		mmr_emit_line(e, "delay_ns(20L << (%s));",
+			      mmr_emit_draw(e, 0, 15, time, sizeof(time)));
 		return;
 	}
 	if (s->args[0].lo == s->args[0].hi) {
 		mmr_emit_line(e, "delay_ns(%lld);", (long long)s->args[0].lo);
 		return;
 	}
-	e->used |= MMR_USED_DRAW;
-	mmr_emit_line(e, "delay_ns(draw(%lld, %lld));",
-		      (long long)s->args[0].lo, (long long)s->args[0].hi);
+	mmr_emit_line(e, "delay_ns(%s);",
+		      mmr_emit_draw(e, s->args[0].lo, s->args[0].hi, time,
+				    sizeof(time)));
 }
 
 static void emit_nanosleep(struct mmr_emit *e, const struct mmr_stmt *s)
 {
 	const struct mmr_value *v = &s->args[0];
+	char time[80], draw[80];
 
-	mmr_emit_header(e, "unistd.h");
-	if (v->is_log || v->lo != v->hi)
-		e->used |= MMR_USED_DRAW;
+	mmr_emit_header(e, "time.h");
 	if (v->is_log)
-		mmr_emit_line(e, "usleep((20 << draw(0, 15)) / 1000);");
+		snprintf(time, sizeof(time), "20L << (%s)",
+			 mmr_emit_draw(e, 0, 15, draw, sizeof(draw)));
 	else if (v->lo != v->hi)
-		mmr_emit_line(e, "usleep(draw(%lld, %lld) / 1000);",
-			      (long long)v->lo, (long long)v->hi);
+		mmr_emit_draw(e, v->lo, v->hi, time, sizeof(time));
 	else
-		mmr_emit_line(e, "usleep(%lld);", (long long)v->lo / 1000);
+		snprintf(time, sizeof(time), "%lld", (long long)v->lo);
+	/* Seconds apart where they can be, as nanoseconds end below one. */
+	if (!v->is_log && v->lo == v->hi)
+		mmr_emit_line(e,
+			      "nanosleep(&(struct timespec){ %lld, %lld }, "
+			      "NULL);",
+			      (long long)v->lo / 1000000000,
+			      (long long)v->lo % 1000000000);
+	else if (!v->is_log && v->hi >= 1000000000)
+		mmr_emit_line(e, "usleep((useconds_t)((%s) / 1000));", time);
+	else
+		mmr_emit_line(e,
+			      "nanosleep(&(struct timespec){ 0, %s }, NULL);",
+			      time);
 }
 
 static void emit_sync(struct mmr_emit *e, const struct mmr_stmt *s)
 {
 	const struct mmr_value *skew = &s->args[1];
+	char which[64] = "", time[80], sign[80];
 	long long lo = 0, hi = 0;
 
 	/* The bounds of `auto` come from the host; a C file has none. */
@@ -113,23 +141,21 @@ static void emit_sync(struct mmr_emit *e, const struct mmr_stmt *s)
 		hi = skew->hi;
 	}
 	e->used |= MMR_USED_SYNC;
+	if (!e->one_meet)
+		snprintf(which, sizeof(which), "&shared->sync_%s, ",
+			 s->args[0].name);
 	if (skew->set && skew->is_log) {
-		e->used |= MMR_USED_DRAW;
-		mmr_emit_line(e,
-			      "meet(&shared->sync_%s, "
-			      "(draw(0, 1) ? 20L : -20L) * (1L << draw(0, "
-			      "15)));",
-			      s->args[0].name);
+		mmr_emit_line(e, "meet(%s(%s ? 20L : -20L) << (%s));", which,
+			      mmr_emit_draw(e, 0, 1, sign, sizeof(sign)),
+			      mmr_emit_draw(e, 0, 15, time, sizeof(time)));
 		return;
 	}
 	if (lo == hi) {
-		mmr_emit_line(e, "meet(&shared->sync_%s, %lld);",
-			      s->args[0].name, lo);
+		mmr_emit_line(e, "meet(%s%lld);", which, lo);
 		return;
 	}
-	e->used |= MMR_USED_DRAW;
-	mmr_emit_line(e, "meet(&shared->sync_%s, draw(%lld, %lld));",
-		      s->args[0].name, lo, hi);
+	mmr_emit_line(e, "meet(%s%s);", which,
+		      mmr_emit_draw(e, lo, hi, time, sizeof(time)));
 }
 #endif
 

@@ -79,7 +79,7 @@ static void emit_process_spawn(struct mmr_emit *e, const struct mmr_stmt *s)
 {
 	const char *name = s->args[SPAWN_PROCESS].name;
 	const char *spawn = "spawn";
-	char var[64] = "unused";
+	char var[64] = "unused", body[64];
 	int i, copies = 1;
 
 	for (i = 0; i < e->c->nprocs; i++)
@@ -92,15 +92,29 @@ static void emit_process_spawn(struct mmr_emit *e, const struct mmr_stmt *s)
 		mmr_emit_var(e, s->ref, MMR_REF_PROCESS, var, sizeof(var));
 	else
 		e->used |= MMR_USED_UNUSED;
+	mmr_emit_body(e, name, body, sizeof(body));
 	if (s->args[SPAWN_FRESH].set) {
 		e->used |= MMR_USED_FRESH;
 		spawn = "spawn_fresh";
 	}
+	/* Over and over, a pidfd has to be closed: a helper does it. */
+	if (!e->steps && !e->groups && !e->sets &&
+	    !(e->used & MMR_USED_PIDFD && e->indent > 1)) {
+		e->used |= MMR_USED_START;
+		mmr_emit_step(e, "%s.pid = start(%s)", var, body);
+		if (e->used & MMR_USED_PIDFD)
+			mmr_emit_step(
+				e,
+				"%s.fd = (int)syscall(SYS_pidfd_open, "
+				"%s.pid, 0)",
+				var, var);
+		return;
+	}
+	e->used |= MMR_USED_SPAWN_ANY;
 	if (e->sets)
-		mmr_emit_step(e, "%s(&%s, proc_%s, %d)", spawn, var, name,
-			      copies);
+		mmr_emit_step(e, "%s(&%s, %s, %d)", spawn, var, body, copies);
 	else
-		mmr_emit_step(e, "%s(&%s, proc_%s)", spawn, var, name);
+		mmr_emit_step(e, "%s(&%s, %s)", spawn, var, body);
 }
 
 static void emit_kill(struct mmr_emit *e, const struct mmr_stmt *s)
@@ -117,6 +131,13 @@ static void emit_kill(struct mmr_emit *e, const struct mmr_stmt *s)
 			mmr_emit_arg(e, s, KILL_PROCESS, p, sizeof(p)), sig);
 		return;
 	}
+	/* pid 0 is the own group: never before it is set. */
+	if (!e->steps && !e->sets &&
+	    mmr_emit_follows(e, s, s->args[KILL_PROCESS].name)) {
+		mmr_emit_arg(e, s, KILL_PROCESS, p, sizeof(p));
+		mmr_emit_step(e, "kill(%s.pid, %s)", p, sig);
+		return;
+	}
 	e->used |= MMR_USED_SPAWN | MMR_USED_KILL;
 	mmr_emit_each(e, s, KILL_PROCESS, p, sizeof(p));
 	mmr_emit_step(e, "send_signal(%s, %s)", p, sig);
@@ -129,6 +150,14 @@ static void emit_process_reap(struct mmr_emit *e, const struct mmr_stmt *s)
 {
 	char p[64];
 
+	if (!e->steps && !e->sets &&
+	    mmr_emit_follows(e, s, s->args[0].name)) {
+		mmr_emit_line(e,
+			      "waitid(P_PID, (id_t)%s.pid, NULL, "
+			      "WEXITED | WNOWAIT);",
+			      mmr_emit_arg(e, s, 0, p, sizeof(p)));
+		return;
+	}
 	e->used |= MMR_USED_SPAWN | MMR_USED_REAP;
 	mmr_emit_each(e, s, 0, p, sizeof(p));
 	mmr_emit_line(e, "wait_gone(%s);", p);

@@ -3,6 +3,7 @@
 #include "op.h"
 
 #ifndef MMR_CHILD
+#include <stdio.h>
 #include <string.h>
 
 #include "emit.h"
@@ -27,6 +28,26 @@ static int64_t run_move_threads(struct mmr_child *c, const struct mmr_insn *in)
 	return mmr_child_move_threads(c);
 }
 #else
+/* A thread that is waited for at once. */
+static void emit_create_join(struct mmr_emit *e, const char *var,
+			     const char *body)
+{
+	char create[160];
+
+	snprintf(create, sizeof(create),
+		 e->own_stacks ? "thread_create(&%s, thread_%s)"
+			       : "pthread_create(&%s, NULL, thread_%s, NULL)",
+		 var, body);
+	if (e->steps) {
+		mmr_emit_step(e, "%s || pthread_join(%s, NULL)", create, var);
+		return;
+	}
+	mmr_emit_line(e, "if (!%s)", create);
+	e->indent++;
+	mmr_emit_line(e, "pthread_join(%s, NULL);", var);
+	e->indent--;
+}
+
 static void emit_thread_spawn(struct mmr_emit *e, const struct mmr_stmt *s)
 {
 	const char *body = s->args[0].name;
@@ -37,16 +58,7 @@ static void emit_thread_spawn(struct mmr_emit *e, const struct mmr_stmt *s)
 	if (s->ref)
 		mmr_emit_var(e, s->ref, MMR_REF_THREAD, var, sizeof(var));
 	if (mmr_emit_is_joined(e, s->ref)) {
-		if (e->own_stacks)
-			mmr_emit_step(e,
-				      "thread_create(&%s, thread_%s) || "
-				      "pthread_join(%s, NULL)",
-				      var, body, var);
-		else
-			mmr_emit_step(e,
-				      "pthread_create(&%s, NULL, thread_%s, "
-				      "NULL) || pthread_join(%s, NULL)",
-				      var, body, var);
+		emit_create_join(e, var, body);
 		return;
 	}
 	e->used |= MMR_USED_THREAD;

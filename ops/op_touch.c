@@ -7,6 +7,9 @@
 #include "op.h"
 
 #ifndef MMR_CHILD
+#include <stdio.h>
+#include <string.h>
+
 #include "emit.h"
 #else
 #include "child.h"
@@ -122,6 +125,24 @@ static const char wide_c[] =
 	"(void)*(volatile long *)p;\n"
 	"\t}\n\treturn 0;\n}\n\n";
 
+/* The loop itself, where a function for it would be more to read. */
+static void emit_touch_here(struct mmr_emit *e, const struct mmr_stmt *s,
+			    const char *step, bool is_write)
+{
+	char at[200], len[200], next[80] = "++";
+
+	mmr_emit_at(e, s, TOUCH_MAP, at, sizeof(at));
+	mmr_emit_len(e, s, TOUCH_MAP, len, sizeof(len));
+	if (strcmp(step, "1") != 0)
+		snprintf(next, sizeof(next), " += %s", step);
+	mmr_emit_line(e, "for (size_t n = 0; n < %s; n%s%s)", len, next,
+		      e->count);
+	e->indent++;
+	mmr_emit_line(e, "%s((volatile char *)%s)[n]%s;",
+		      is_write ? "" : "(void)", at, is_write ? " = 1" : "");
+	e->indent--;
+}
+
 static void emit_touch(struct mmr_emit *e, const struct mmr_stmt *s,
 		       bool is_write)
 {
@@ -149,6 +170,10 @@ static void emit_touch(struct mmr_emit *e, const struct mmr_stmt *s,
 		e->used |= MMR_USED_RANDOM | MMR_USED_DRAW;
 		mmr_emit_step(e, "touch_random(%s, %s, %d)", map, step,
 			      is_write);
+		return;
+	}
+	if (e->inlines) {
+		emit_touch_here(e, s, step, is_write);
 		return;
 	}
 	e->used |= is_write ? MMR_USED_WRITE : MMR_USED_READ;

@@ -10,6 +10,7 @@
 static void until_condition(struct mmr_export *x, const struct mmr_stmt *s,
 			    char *buf, size_t n)
 {
+	const char *where = mmr_export_where(x);
 	struct mmr_proc *p = NULL;
 	int i;
 
@@ -19,10 +20,10 @@ static void until_condition(struct mmr_export *x, const struct mmr_stmt *s,
 	}
 	i = mmr_export_thread(x->c, s->until_name, &p);
 	if (i >= 0 && x->simple)
-		snprintf(buf, n, "!shared->done_%s", s->until_name);
+		snprintf(buf, n, "!%sdone_%s", where, s->until_name);
 	else
-		snprintf(buf, n, "shared->done_%s < shared->spawned_%s",
-			 s->until_name, s->until_name);
+		snprintf(buf, n, "%sdone_%s < %sspawned_%s", where,
+			 s->until_name, where, s->until_name);
 }
 
 static int emit_block(struct mmr_export *x, const struct mmr_block *b,
@@ -36,39 +37,51 @@ static bool is_bare(struct mmr_export *x, const struct mmr_block *b)
 	if (!first || first->kind != MMR_STMT_OP ||
 	    mmr_export_is_skipped(x, first))
 		return false;
-	if (b->n == 2) /* a spawn and its join are one */
+	if (b->n == 2 && x->e.steps) /* a spawn and its join are one */
 		return first->op->id == MMR_OP_thread_spawn &&
 		       mmr_emit_is_joined(&x->e, first->ref);
 	return b->n == 1 && first->op->class == MMR_CLASS_TOUCH;
 }
 
+/* Nothing that a turn of the loop does counts. */
+static bool counts_turns(const struct mmr_export *x, const struct mmr_block *b)
+{
+	int i;
+
+	for (i = 0; i < b->n && x->counts; i++)
+		if (b->stmts[i]->kind == MMR_STMT_LOOP ||
+		    b->stmts[i]->op->class == MMR_CLASS_TOUCH)
+			return false;
+	return x->counts;
+}
+
 static int emit_loop(struct mmr_export *x, const struct mmr_stmt *s, int depth)
 {
 	const char *open = is_bare(x, &s->body) ? "" : " {";
+	const char *stop = x->whole ? "" : " && !shared->stop";
 	char i = (char)('i' + depth), cond[160];
 	int rc;
 
 	switch (s->until) {
 	case MMR_UNTIL_COUNT:
-		mmr_emit_line(&x->e,
-			      "for (int %c = 0; %c < %" PRId64
-			      " && !shared->stop; %c++)%s",
-			      i, i, s->count, i, open);
+		mmr_emit_line(
+			&x->e, "for (int %c = 0; %c < %" PRId64 "%s; %c++%s)%s",
+			i, i, s->count, stop, i,
+			counts_turns(x, &s->body) ? ", shared->moved++" : "",
+			open);
 		break;
 	case MMR_UNTIL_TIME:
-		x->e.used |= MMR_USED_DELAY;
 		mmr_emit_line(&x->e,
-			      "for (long %c = now() + %" PRId64
-			      "; now() < %c && !shared->stop;)%s",
-			      i, s->count, i, open);
+			      "for (long long %c = now() + %" PRId64
+			      "; now() < %c%s;)%s",
+			      i, s->count, i, stop, open);
 		break;
 	case MMR_UNTIL_STOP:
 		mmr_emit_line(&x->e, "while (!shared->stop)%s", open);
 		break;
 	default:
 		until_condition(x, s, cond, sizeof(cond));
-		mmr_emit_line(&x->e, "while (%s && !shared->stop)%s", cond,
-			      open);
+		mmr_emit_line(&x->e, "while (%s%s)%s", cond, stop, open);
 		break;
 	}
 	x->e.indent++;
@@ -82,13 +95,13 @@ static int emit_loop(struct mmr_export *x, const struct mmr_stmt *s, int depth)
 /* Counts that `until` loops read, before what they count is started. */
 static void emit_spawned(struct mmr_export *x, const struct mmr_stmt *s)
 {
-	const char *name = s->args[0].name;
+	const char *name = s->args[0].name, *where = mmr_export_where(x);
 	const struct mmr_proc *p;
 	int i, j;
 
 	if (s->op->id == MMR_OP_thread_spawn &&
 	    mmr_export_is_awaited(x->c, MMR_UNTIL_DONE, name))
-		mmr_emit_line(&x->e, "shared->spawned_%s++;", name);
+		mmr_emit_line(&x->e, "%sspawned_%s++;", where, name);
 	if (s->op->id != MMR_OP_process_spawn)
 		return;
 	i = mmr_export_proc(x->c, name);
@@ -99,7 +112,7 @@ static void emit_spawned(struct mmr_export *x, const struct mmr_stmt *s)
 		if (!p->threads[j]->is_template &&
 		    mmr_export_is_awaited(x->c, MMR_UNTIL_DONE,
 					  p->threads[j]->name))
-			mmr_emit_line(&x->e, "shared->spawned_%s += %d;",
+			mmr_emit_line(&x->e, "%sspawned_%s += %d;", where,
 				      p->threads[j]->name, p->copies);
 }
 
@@ -124,29 +137,53 @@ static void emit_pids(struct mmr_export *x, const struct mmr_stmt *s)
 	x->e.indent--;
 }
 
+/* The limit of a call that the case gives one, in ms; 0: none. */
+static int64_t call_limit(struct mmr_export *x, const struct mmr_stmt *s)
+{
+	int i;
+
+	for (i = 0; i < x->c->nexpects; i++)
+		if (x->c->expects[i].kind == MMR_EXPECT_CALL &&
+		    !strcmp(x->c->expects[i].name, s->op->name))
+			return x->c->expects[i].within_ns / 1000000;
+	return 0;
+}
+
+static int refuse(struct mmr_export *x, const struct mmr_stmt *s)
+{
+	x->diag->line = s->line;
+	x->diag->col = s->col;
+	snprintf(x->diag->text, sizeof(x->diag->text),
+		 "'%s' has no form in C: remove the statement, or export "
+		 "without it (mmrace min does it when it does not matter)",
+		 s->op->name);
+	return -ENOTSUP;
+}
+
 static int emit_stmt(struct mmr_export *x, const struct mmr_stmt *s)
 {
+	int64_t within = call_limit(x, s);
+
 	if (mmr_export_is_skipped(x, s))
 		return 0;
+	if (!s->op->emit && !s->op->call.name)
+		return refuse(x, s);
 	if (s->op->class == MMR_CLASS_WAIT && s->op->id != MMR_OP_exit_group &&
 	    !(s->op->id == MMR_OP_thread_join &&
 	      mmr_emit_is_joined(&x->e, s->args[0].name)))
 		x->waits = true;
 	emit_spawned(x, s);
-	if (s->op->emit) {
+	if (within)
+		mmr_emit_line(&x->e, "me->within = %" PRId64 ";", within);
+	if (s->op->emit)
 		s->op->emit(&x->e, s);
-		emit_pids(x, s);
-		return 0;
-	}
-	if (s->op->call.name) {
+	else
 		mmr_emit_call(&x->e, s);
-		return 0;
-	}
-	x->diag->line = s->line;
-	x->diag->col = s->col;
-	snprintf(x->diag->text, sizeof(x->diag->text), "'%s' has no form in C",
-		 s->op->name);
-	return -ENOTSUP;
+	if (within)
+		mmr_emit_line(&x->e, "me->within = 0;");
+	x->has_within |= within > 0;
+	emit_pids(x, s);
+	return 0;
 }
 
 static int emit_block(struct mmr_export *x, const struct mmr_block *b,
@@ -187,24 +224,53 @@ static int pin_number(const struct mmr_case *c, const struct mmr_thread *t,
 
 static void emit_leave(struct mmr_export *x, const char *sync)
 {
-	if (mmr_export_meets(&x->e.thread->body, sync))
+	if (!x->e.one_meet && mmr_export_meets(&x->e.thread->body, sync))
 		mmr_emit_line(&x->e, "leave(&shared->sync_%s);", sync);
 }
 
-static int emit_thread(struct mmr_export *x, const struct mmr_proc *p,
-		       const struct mmr_thread *t, int index)
+/* True when a time in it is drawn. */
+static bool draws(const struct mmr_block *b)
+{
+	int i, j;
+
+	for (i = 0; i < b->n; i++) {
+		const struct mmr_stmt *s = b->stmts[i];
+
+		if (s->kind == MMR_STMT_LOOP) {
+			if (draws(&s->body))
+				return true;
+			continue;
+		}
+		for (j = 0; j < s->op->nargs; j++)
+			if (s->op->args[j].type == MMR_ARG_TIME &&
+			    (s->args[j].is_auto || s->args[j].is_log ||
+			     s->args[j].lo != s->args[j].hi))
+				return true;
+	}
+	return false;
+}
+
+/* The seed of a thread that draws; true when it has one. */
+static bool emit_seed(struct mmr_export *x, const struct mmr_thread *t)
+{
+	if (!x->e.seeds || !draws(&t->body))
+		return false;
+	mmr_emit_header(&x->e, "stdlib.h");
+	mmr_emit_line(&x->e, "unsigned int seed = (unsigned int)now();");
+	return true;
+}
+
+/* What a thread does, at the current indentation; index: of its slot. */
+static int emit_thread_body(struct mmr_export *x, const struct mmr_proc *p,
+			    const struct mmr_thread *t, int index)
 {
 	int cpu = pin_number(x->c, t, 0), rc;
 
 	x->e.proc = p;
 	x->e.thread = t;
-	x->e.indent = 0;
-	mmr_emit_line(&x->e, "static void *thread_%s(void *arg)", t->name);
-	mmr_emit_line(&x->e, "{");
-	x->e.indent = 1;
-	if (x->simple)
+	if (!x->whole && x->simple)
 		mmr_emit_line(&x->e, "me = &shared->thread[%d];", index);
-	else
+	else if (!x->whole)
 		mmr_emit_line(&x->e, "me = slot(getpid());");
 	if (cpu >= 0) {
 		x->pins = true;
@@ -218,7 +284,23 @@ static int emit_thread(struct mmr_export *x, const struct mmr_proc *p,
 	if (mmr_export_is_plain(p, t))
 		mmr_export_names(x, MMR_ARG_SYNC, emit_leave);
 	if (mmr_export_is_awaited(x->c, MMR_UNTIL_DONE, t->name))
-		mmr_emit_line(&x->e, "shared->done_%s++;", t->name);
+		mmr_emit_line(&x->e, "%sdone_%s%s;", mmr_export_where(x),
+			      t->name, x->simple ? " = 1" : "++");
+	return rc;
+}
+
+static int emit_thread(struct mmr_export *x, const struct mmr_proc *p,
+		       const struct mmr_thread *t, int index)
+{
+	int rc;
+
+	x->e.indent = 0;
+	mmr_emit_line(&x->e, "static void *thread_%s(void *arg)", t->name);
+	mmr_emit_line(&x->e, "{");
+	x->e.indent = 1;
+	if (emit_seed(x, t))
+		fputc('\n', x->e.out);
+	rc = emit_thread_body(x, p, t, index);
 	mmr_emit_line(&x->e, "return arg;");
 	x->e.indent = 0;
 	mmr_emit_line(&x->e, "}\n");
@@ -229,8 +311,10 @@ static int emit_thread(struct mmr_export *x, const struct mmr_proc *p,
  * rounds itself. */
 static void put_keep(struct mmr_export *x)
 {
-	mmr_emit_line(&x->e, "for (int round = 0; round < ROUNDS && "
-			     "!shared->stop; round++) {");
+	mmr_emit_line(&x->e, x->whole ? "for (int round = 0; round < ROUNDS; "
+					"round++, shared->moved++) {"
+				      : "for (int round = 0; round < ROUNDS && "
+					"!shared->stop; round++) {");
 	x->e.indent++;
 }
 
@@ -255,74 +339,108 @@ static void put_reset(struct mmr_export *x)
 			const char *t = x->c->procs[i]->threads[j]->name;
 
 			if (mmr_export_is_awaited(x->c, MMR_UNTIL_DONE, t))
-				mmr_emit_line(&x->e, "shared->done_%s = 0;", t);
+				mmr_emit_line(&x->e, "%sdone_%s = 0;",
+					      mmr_export_where(x), t);
 		}
 	x->e.indent--;
 	mmr_emit_line(&x->e, "}");
 }
 
-/* Starts the threads of a process and waits for them; the first one is the
- * process itself, as in a case's run. */
-void mmr_export_proc_body(struct mmr_export *x, const struct mmr_proc *p)
+/* The first one that the process itself is, as in a case's run. */
+static const struct mmr_thread *first_thread(const struct mmr_proc *p)
 {
-	const struct mmr_thread *first = NULL;
-	int j, others = 0;
+	int j;
 
-	for (j = 0; j < p->nthreads; j++) {
-		if (p->threads[j]->is_template)
-			continue;
-		if (!first)
-			first = p->threads[j];
-		else
-			others++;
-	}
-	if (others && !x->simple)
-		mmr_emit_line(&x->e, "pthread_t other[%d];\n", others);
-	if (x->c->keep)
-		put_keep(x);
-	for (j = 0, others = 0; j < p->nthreads; j++)
-		if (!p->threads[j]->is_template && p->threads[j] != first)
-			mmr_emit_line(&x->e,
-				      x->e.own_stacks
-					      ? "thread_create(&other[%d], "
-						"thread_%s);"
-					      : "pthread_create(&other[%d], "
-						"NULL, thread_%s, NULL);",
-				      others++, p->threads[j]->name);
-	if (first)
-		mmr_emit_line(&x->e, "thread_%s(NULL);", first->name);
-	for (j = 0; j < others; j++)
-		mmr_emit_line(&x->e, "pthread_join(other[%d], NULL);", j);
-	if (x->c->keep)
-		put_reset(x);
+	for (j = 0; j < p->nthreads; j++)
+		if (!p->threads[j]->is_template)
+			return p->threads[j];
+	return NULL;
 }
 
-static void emit_proc(struct mmr_export *x, const struct mmr_proc *p)
+static bool is_inline(const struct mmr_export *x, const struct mmr_proc *p)
 {
+	return x->whole && !x->c->keep && mmr_export_plain_threads(p) > 1;
+}
+
+static void emit_creates(struct mmr_export *x, const struct mmr_proc *p)
+{
+	const struct mmr_thread *first = first_thread(p);
+	int j, n = 0, others = mmr_export_plain_threads(p) - 1;
+	char var[32] = "other";
+
+	for (j = 0; j < p->nthreads; j++) {
+		if (p->threads[j]->is_template || p->threads[j] == first)
+			continue;
+		if (others > 1)
+			snprintf(var, sizeof(var), "other[%d]", n++);
+		if (x->e.own_stacks)
+			mmr_emit_line(&x->e, "thread_create(&%s, thread_%s);",
+				      var, p->threads[j]->name);
+		else
+			mmr_emit_line(&x->e,
+				      "pthread_create(&%s, NULL, thread_%s, "
+				      "NULL);",
+				      var, p->threads[j]->name);
+	}
+}
+
+/* Starts the threads of a process and waits for them. */
+static int emit_proc(struct mmr_export *x, const struct mmr_proc *p)
+{
+	const struct mmr_thread *first = first_thread(p);
+	int others = mmr_export_plain_threads(p) - 1, j, rc = 0;
+	bool declares;
+
 	x->e.indent = 0;
 	mmr_emit_line(&x->e, "static void *proc_%s(void *arg)", p->name);
 	mmr_emit_line(&x->e, "{");
 	x->e.indent = 1;
-	mmr_export_proc_body(x, p);
+	declares = others > 0;
+	if (others == 1)
+		mmr_emit_line(&x->e, "pthread_t other;");
+	else if (others > 1)
+		mmr_emit_line(&x->e, "pthread_t other[%d];", others);
+	if (is_inline(x, p))
+		declares |= emit_seed(x, first);
+	if (declares)
+		fputc('\n', x->e.out);
+	if (x->c->keep)
+		put_keep(x);
+	emit_creates(x, p);
+	if (is_inline(x, p))
+		rc = emit_thread_body(x, p, first, 0);
+	else if (first)
+		mmr_emit_line(&x->e, "thread_%s(NULL);", first->name);
+	if (others == 1)
+		mmr_emit_line(&x->e, "pthread_join(other, NULL);");
+	for (j = 0; j < others && others > 1; j++)
+		mmr_emit_line(&x->e, "pthread_join(other[%d], NULL);", j);
+	if (x->c->keep)
+		put_reset(x);
 	mmr_emit_line(&x->e, "return arg;");
 	x->e.indent = 0;
 	mmr_emit_line(&x->e, "}\n");
+	return rc;
 }
 
 int mmr_export_bodies(struct mmr_export *x)
 {
 	int i, j, n = 0, plain = 0, rc = 0;
+	char body[64];
 
 	for (i = 0; i < x->c->nprocs; i++) {
 		const struct mmr_proc *p = x->c->procs[i];
 
 		for (j = 0; j < p->nthreads && !rc; j++, n++)
-			if (x->thread_used[n])
+			if (x->thread_used[n] &&
+			    !(is_inline(x, p) &&
+			      p->threads[j] == first_thread(p)))
 				rc = emit_thread(x, p, p->threads[j], plain++);
 		if (rc)
 			return rc;
-		if (x->proc_used[i] && !x->simple)
-			emit_proc(x, p);
+		mmr_emit_body(&x->e, p->name, body, sizeof(body));
+		if (x->proc_used[i] && !strncmp(body, "proc_", 5))
+			rc = emit_proc(x, p);
 	}
-	return 0;
+	return rc;
 }

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../ops/setting.h"
+#include "../ops/sweep.h"
 #include "export.h"
 #include "export_c.h"
 
@@ -126,6 +128,43 @@ bool mmr_export_is_awaited(const struct mmr_case *c, enum mmr_until until,
 	return false;
 }
 
+bool mmr_export_awaits_exit(const struct mmr_case *c)
+{
+	int i;
+
+	if (mmr_export_is_awaited(c, MMR_UNTIL_EXITED, "idle"))
+		return true;
+	for (i = 0; i < c->nprocs; i++)
+		if (mmr_export_is_awaited(c, MMR_UNTIL_EXITED,
+					  c->procs[i]->name))
+			return true;
+	return false;
+}
+
+int mmr_export_plain_threads(const struct mmr_proc *p)
+{
+	int j, n = 0;
+
+	for (j = 0; j < p->nthreads; j++)
+		n += !p->threads[j]->is_template;
+	return n;
+}
+
+const char *mmr_export_where(const struct mmr_export *x)
+{
+	return x->whole && x->nplain == 1 && !x->spawns ? "" : "shared->";
+}
+
+bool mmr_export_may_rest(const struct mmr_export *x)
+{
+	return x->waits || mmr_export_uses(x, MMR_USED_PAUSE);
+}
+
+bool mmr_export_may_leave(const struct mmr_export *x)
+{
+	return mmr_export_may_rest(x) || !x->simple;
+}
+
 bool mmr_export_meets(const struct mmr_block *b, const char *sync)
 {
 	int i;
@@ -205,6 +244,7 @@ static void mark_block(struct mmr_export *x, const struct mmr_block *b)
 			mark_block(x, &s->body);
 		} else if (s->op->id == MMR_OP_process_spawn) {
 			x->simple = false;
+			x->spawns = true;
 			n = mmr_export_proc(x->c, s->args[0].name);
 			if (n >= 0 && !x->proc_used[n])
 				mark_proc(x, n);
@@ -238,121 +278,66 @@ static void put_idle(struct mmr_export *x)
 		      x->out);
 }
 
-/* Templates may start each other, so their names come first. */
-static void put_prototypes(struct mmr_export *x)
+/* True when text names the function before it defines it. */
+static bool is_early(const char *text, const char *name)
 {
-	int i, j, n = 0, any = 0;
+	char definition[100];
+	const char *def, *at;
+	size_t n = strlen(name);
+
+	snprintf(definition, sizeof(definition), "static void *%s(void *arg)",
+		 name);
+	def = strstr(text, definition);
+	for (at = strstr(text, name); at && def && at < def;
+	     at = strstr(at + 1, name))
+		if (strspn(at + n, "_abcdefghijklmnopqrstuvwxyz"
+				   "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == 0)
+			return true;
+	return false;
+}
+
+/* Templates may start each other: then their names come first. */
+static void put_prototypes(struct mmr_export *x, const char *bodies)
+{
+	int i, j, any = 0;
+	char name[64];
 
 	for (i = 0; i < x->c->nprocs; i++) {
 		const struct mmr_proc *p = x->c->procs[i];
 
-		for (j = 0; j < p->nthreads; j++, n++)
-			if (p->threads[j]->is_template && x->thread_used[n])
-				any = fprintf(
-					x->out,
-					"static void *thread_%s(void *);\n",
-					p->threads[j]->name);
-		if (p->is_template && x->proc_used[i])
-			any = fprintf(x->out, "static void *proc_%s(void *);\n",
-				      p->name);
+		for (j = 0; j <= p->nthreads; j++) {
+			if (j < p->nthreads)
+				snprintf(name, sizeof(name), "thread_%s",
+					 p->threads[j]->name);
+			else
+				snprintf(name, sizeof(name), "proc_%s",
+					 p->name);
+			if (is_early(bodies, name))
+				any = fprintf(x->out,
+					      "static void *%s(void *arg);\n",
+					      name);
+		}
 	}
 	if (any)
 		fputc('\n', x->out);
 }
 
-/* --- the top of the file --- */
-
-static const char *ref_type(struct mmr_export *x, const char *ref,
-			    uint32_t kind)
+/* What each of several processes runs, in the order of their pids. */
+static void put_plain_bodies(struct mmr_export *x)
 {
-	switch (kind) {
-	case MMR_REF_MAPPING:
-		return "struct map";
-	case MMR_REF_THREAD:
-		return mmr_emit_is_joined(&x->e, ref) ? "pthread_t"
-						      : "struct handle";
-	case MMR_REF_PROCESS:
-		return x->e.sets ? "struct procs" : "struct proc";
-	default:
-		return "int";
+	int i, k, n = 0;
+	char body[64];
+
+	fputs("static void *(*const bodies[PLAIN])(void *) = {", x->out);
+	for (i = 0; i < x->c->nprocs; i++) {
+		const struct mmr_proc *p = x->c->procs[i];
+
+		mmr_emit_body(&x->e, p->name, body, sizeof(body));
+		for (k = 0; !p->is_template && k < p->copies; k++, n++)
+			fprintf(x->out, "%s%s%s", n ? "," : "",
+				n % 4 ? " " : "\n\t", body);
 	}
-}
-
-struct declared {
-	struct mmr_export *x;
-	const char *type; /* the one that is being declared */
-	const char *name[MMR_CASE_MAX_REFS]; /* of all types */
-	int n, of_type;
-};
-
-static void declare_ref(struct declared *d, const struct mmr_stmt *s)
-{
-	char var[64];
-	int k;
-
-	if (!s->ref || mmr_export_is_skipped(d->x, s) ||
-	    strcmp(ref_type(d->x, s->ref, s->op->makes), d->type) != 0)
-		return;
-	for (k = 0; k < d->n; k++)
-		if (!strcmp(d->name[k], s->ref))
-			return;
-	if (d->n == MMR_CASE_MAX_REFS)
-		return;
-	d->name[d->n++] = s->ref;
-	mmr_emit_var(&d->x->e, s->ref, s->op->makes, var, sizeof(var));
-	if (d->of_type++)
-		fprintf(d->x->out, ", %s", var);
-	else if (s->op->makes == MMR_REF_MAPPING)
-		fprintf(d->x->out,
-			"static struct map {\n\tchar *at;\n\tsize_t len;\n"
-			"} %s",
-			var);
-	else
-		fprintf(d->x->out, "static %s %s", d->type, var);
-}
-
-static void declare_block(struct declared *d, const struct mmr_block *b)
-{
-	int i;
-
-	for (i = 0; i < b->n; i++) {
-		if (b->stmts[i]->kind == MMR_STMT_LOOP)
-			declare_block(d, &b->stmts[i]->body);
-		else
-			declare_ref(d, b->stmts[i]);
-	}
-}
-
-/* Each process has its own copy, as fork leaves it. */
-static void put_refs(struct mmr_export *x)
-{
-	static const char *const types[] = {
-		"struct map",	"pthread_t",   "struct handle",
-		"struct procs", "struct proc", "int",
-	};
-	struct declared d = {.x = x};
-	size_t k;
-	int i, j, n;
-
-	for (k = 0; k < sizeof(types) / sizeof(types[0]); k++) {
-		d.type = types[k];
-		d.of_type = 0;
-		for (i = 0, n = 0; i < x->c->nprocs; i++)
-			for (j = 0; j < x->c->procs[i]->nthreads; j++, n++)
-				if (x->thread_used[n])
-					declare_block(&d, &x->c->procs[i]
-								   ->threads[j]
-								   ->body);
-		if (d.of_type)
-			fputs(";\n", x->out);
-	}
-	if (x->e.used & MMR_USED_UNUSED) {
-		fprintf(x->out, "static %s unused;\n",
-			ref_type(x, "", MMR_REF_PROCESS));
-		d.n++;
-	}
-	if (d.n)
-		fputc('\n', x->out);
+	fputs("\n};\n\n", x->out);
 }
 
 /* One limit for all: the longest that the case allows, else 2 s and as much
@@ -364,26 +349,42 @@ static void set_limits(struct mmr_export *x)
 
 	x->limit_ms = 0;
 	for (i = 0; i < c->nexpects; i++)
-		if (c->expects[i].within_ns / 1000000 > x->limit_ms)
+		if (c->expects[i].kind != MMR_EXPECT_CALL &&
+		    c->expects[i].within_ns / 1000000 > x->limit_ms)
 			x->limit_ms = c->expects[i].within_ns / 1000000;
 	if (x->limit_ms < 100)
 		x->limit_ms = 2000 + mmr_export_mapped(c) / (1 << 20) * 2;
 	x->budget_s = (c->budget_ns + 999999999) / 1000000000;
 }
 
-static void set_lead(struct mmr_export *x, const struct mmr_block *b)
+/* How long before the meeting somebody may have to go on. */
+static void lead(struct mmr_export *x, const struct mmr_value *skew)
 {
-	int i;
+	int64_t ns = skew->is_log    ? MMR_SWEEP_LOG_HI
+		     : skew->is_auto ? 20000
+				     : -skew->lo;
+
+	if (ns > x->sync_lead_ns)
+		x->sync_lead_ns = ns;
+}
+
+static void look_at_times(struct mmr_export *x, const struct mmr_block *b)
+{
+	int i, j;
 
 	for (i = 0; i < b->n; i++) {
 		const struct mmr_stmt *s = b->stmts[i];
 
-		if (s->kind == MMR_STMT_LOOP)
-			set_lead(x, &s->body);
-		else if (s->op->id == MMR_OP_sync && s->args[1].set &&
-			 !s->args[1].is_auto &&
-			 -s->args[1].lo > x->sync_lead_ns)
-			x->sync_lead_ns = -s->args[1].lo;
+		if (s->kind == MMR_STMT_LOOP) {
+			look_at_times(x, &s->body);
+			continue;
+		}
+		for (j = 0; j < s->op->nargs; j++)
+			if (s->op->args[j].type == MMR_ARG_TIME &&
+			    s->args[j].hi - s->args[j].lo > INT32_MAX)
+				x->long_draws = true;
+		if (s->op->id == MMR_OP_sync && s->args[1].set)
+			lead(x, &s->args[1]);
 	}
 }
 
@@ -405,10 +406,16 @@ static void analyse(struct mmr_export *x)
 		if (!c->procs[i]->is_template)
 			mark_proc(x, i);
 		for (j = 0; j < c->procs[i]->nthreads; j++)
-			set_lead(x, &c->procs[i]->threads[j]->body);
+			look_at_times(x, &c->procs[i]->threads[j]->body);
 	}
+	x->writes = mmr_setting_written(c);
+	for (i = 0; mmr_setting_table[i].name; i++)
+		if (mmr_setting_table[i].kind == MMR_SETTING_TRIGGER)
+			x->writes &= ~(1ULL << i); /* nothing to put back */
 	set_limits(x);
 	mmr_export_find_misses(x);
+	if (x->nplain)
+		mmr_export_plan(x);
 }
 
 /* The bodies, into memory for the caller to free: NULL when out of it or
@@ -432,49 +439,138 @@ static char *write_bodies(struct mmr_export *x, int *rc)
 	return NULL;
 }
 
-int mmr_export_c(const struct mmr_case *c, FILE *out, struct mmr_diag *diag)
+/* A word in the text of a helper, but where it only counts what it did. */
+static bool has_word(const char *text, const char *word)
+{
+	const char *at;
+
+	for (at = strstr(text, word); at; at = strstr(at + 1, word))
+		if (strncmp(at, MMR_EXPORT_MOVED, strlen(MMR_EXPORT_MOVED)) !=
+		    0)
+			return true;
+	return false;
+}
+
+/* True when a text of an op speaks to the watchdog of each thread. */
+static bool needs_steps(const struct mmr_export *x, const char *bodies)
+{
+	static const char *const words[] = {"me->", "slot(", "STEP(",
+					    "shared->stop"};
+	size_t w;
+	int i;
+
+	for (w = 0; w < sizeof(words) / sizeof(words[0]); w++) {
+		if (strstr(bodies, words[w]))
+			return true;
+		for (i = 0; i < x->e.nhelpers; i++)
+			if (has_word(x->e.helpers[i], words[w]))
+				return true;
+	}
+	return false;
+}
+
+/*
+ * Twice: only when all is written is it known what the file uses, and some
+ * statements are written by that.
+ */
+static char *write_known(struct mmr_export *x, int *rc)
+{
+	char *bodies = write_bodies(x, rc);
+
+	if (bodies && x->whole && needs_steps(x, bodies)) {
+		x->whole = x->counts = x->leaves = false;
+		x->e.steps = true;
+		x->e.polls = x->e.one_meet = x->e.groups = false;
+		x->e.inlines = x->e.seeds = x->e.plain_maps = false;
+		x->e.used = 0;
+	}
+	free(bodies);
+	return bodies ? write_bodies(x, rc) : NULL;
+}
+
+static void settle(struct mmr_export *x, const char *bodies)
+{
+	uint32_t processes = MMR_USED_START | MMR_USED_SPAWN_ANY |
+			     MMR_USED_KILL | MMR_USED_REAP | MMR_USED_FRESH |
+			     MMR_USED_UNUSED;
+	int i;
+
+	if (x->e.used & processes)
+		x->e.used |= MMR_USED_SPAWN;
+	if (x->e.used & TOUCHES && (x->unmended || x->may_miss))
+		x->e.used |= MMR_USED_RECOVER;
+	if (x->e.used & (TOUCHES | MMR_USED_PART | MMR_USED_KEEP))
+		x->e.used |= MMR_USED_MAP;
+	x->folds = x->e.used & MMR_USED_SPAWN && mmr_export_folds(x);
+	if (!x->whole)
+		x->e.groups = mmr_export_may_leave(x);
+	x->shares = !x->whole || x->counts || strstr(bodies, "shared->");
+	for (i = 0; i < x->e.nhelpers; i++)
+		x->shares |= strstr(x->e.helpers[i], "shared->") != NULL;
+	if (x->e.used & (MMR_USED_UFFD | MMR_USED_FRESH | MMR_USED_SYNC))
+		x->shares = true;
+}
+
+static int refuse(struct mmr_export *x, const char *text)
+{
+	*x->diag = (struct mmr_diag){.line = 1, .col = 1};
+	snprintf(x->diag->text, sizeof(x->diag->text), "%s", text);
+	return -ENOTSUP;
+}
+
+static int write_file(struct mmr_export *x)
+{
+	char *bodies;
+	int rc;
+
+	if (!x->nplain)
+		return refuse(x, "no process starts with the round: make one "
+				 "that is no template");
+	if (x->c->keep && x->nplain > 1)
+		return refuse(x, "'rounds keep' with several processes has no "
+				 "form in C: write 'rounds' without keep");
+	bodies = write_known(x, &rc);
+	if (!bodies)
+		return rc;
+	settle(x, bodies);
+	mmr_export_head(x);
+	mmr_export_shared(x);
+	mmr_export_refs(x);
+	mmr_export_helpers(x);
+	put_prototypes(x, bodies);
+	put_idle(x);
+	fputs(bodies, x->out);
+	free(bodies);
+	mmr_export_watch(x);
+	mmr_export_need_helpers(x);
+	if (x->nplain > 1 || (!x->whole && !x->simple))
+		put_plain_bodies(x);
+	if (x->to == MMR_EXPORT_LTP)
+		mmr_export_ltp(x);
+	else
+		mmr_export_main(x);
+	return fflush(x->out) || ferror(x->out) ? -EIO : 0;
+}
+
+int mmr_export(const struct mmr_case *c, enum mmr_export_to to,
+	       const char *name, FILE *out, struct mmr_diag *diag)
 {
 	struct mmr_export *x = calloc(1, sizeof(*x));
-	char *bodies;
+	char made[64];
 	int rc;
 
 	if (!x)
 		return -ENOMEM;
+	*diag = (struct mmr_diag){0};
 	x->c = x->e.c = c;
+	x->to = to;
+	x->name = name ? name
+		       : mmr_export_name(c->title ? c->title : "", made,
+					 sizeof(made));
 	x->out = out;
 	x->diag = diag;
 	analyse(x);
-	if (!x->nplain) {
-		snprintf(diag->text, sizeof(diag->text),
-			 "no process starts with the round");
-		rc = -ENOTSUP;
-		goto out;
-	}
-	if (c->keep && x->nplain > 1) {
-		*diag = (struct mmr_diag){.text = ""};
-		snprintf(diag->text, sizeof(diag->text),
-			 "'rounds keep' with several processes has no form "
-			 "in C");
-		rc = -ENOTSUP;
-		goto out;
-	}
-	bodies = write_bodies(x, &rc);
-	if (!bodies)
-		goto out;
-	if (x->e.used & TOUCHES && (x->unmended || x->may_miss))
-		x->e.used |= MMR_USED_RECOVER;
-	mmr_export_head(x);
-	mmr_export_shared(x);
-	put_refs(x);
-	mmr_export_helpers(x);
-	put_prototypes(x);
-	put_idle(x);
-	fputs(bodies, out);
-	free(bodies);
-	mmr_export_main(x);
-	if (fflush(out) || ferror(out))
-		rc = -EIO;
-out:
+	rc = write_file(x);
 	free(x);
 	return rc;
 }

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The top of an exported C file: what it is about, and its headers. */
+/* The top of an exported file: what it is about, and its headers. */
+#include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../ops/kernel.h"
 #include "export_c.h"
+
+#define PUT MMR_EXPORT_PUT
+#define COLUMNS 78
 
 static void put_constants(struct mmr_export *x)
 {
@@ -14,77 +19,144 @@ static void put_constants(struct mmr_export *x)
 	} constants[] = {MMR_KERNEL_CONSTANTS(CONSTANT)};
 #undef CONSTANT
 	size_t i;
+	int n = 0;
 
 	for (i = 0; i < sizeof(constants) / sizeof(constants[0]); i++)
 		if (x->e.constants >> i & 1)
-			fprintf(x->out, "#ifndef %s\n#define %s %s\n#endif\n",
-				constants[i].name, constants[i].name,
-				constants[i].value);
+			fprintf(x->out, "%s#ifndef %s\n#define %s %s\n#endif\n",
+				n++ ? "" : "\n", constants[i].name,
+				constants[i].name, constants[i].value);
 }
 
-/* Text inside a comment: must not end it. */
-static void put_comment(struct mmr_export *x, const char *s)
+/* A paragraph of the comment, broken into lines; nothing in it ends it. */
+static void put_text(struct mmr_export *x, const char *s)
 {
-	for (; *s; s++) {
-		fputc(*s, x->out);
-		if (s[0] == '*' && s[1] == '/')
-			fputc(' ', x->out);
+	size_t col = COLUMNS, n;
+
+	while (*s) {
+		n = strcspn(s, " \n");
+		if (!n) {
+			s++;
+			continue;
+		}
+		if (col + 1 + n > COLUMNS) {
+			PUT(x, "%s *", col == COLUMNS ? "" : "\n");
+			col = 2;
+		}
+		fputc(' ', x->out);
+		for (col += 1 + n; n; n--, s++) {
+			fputc(*s, x->out);
+			if (s[0] == '*' && s[1] == '/')
+				fputc(' ', x->out);
+		}
 	}
+	if (col != COLUMNS)
+		fputc('\n', x->out);
 }
 
 static void put_expects(struct mmr_export *x)
 {
 	static const char *const what[] = {
 		[MMR_EXPECT_PROGRESS] = "every thread moves on",
-		[MMR_EXPECT_CALL] = "%s returns",
+		[MMR_EXPECT_CALL] = " returns",
 		[MMR_EXPECT_EXIT] = "every exit ends",
-		[MMR_EXPECT_RESTORED] = "%s comes back",
+		[MMR_EXPECT_RESTORED] = " comes back",
 		[MMR_EXPECT_CONTENT] = "what is read is what was written",
 		[MMR_EXPECT_QUIET] = "the kernel log stays quiet",
 	};
-	char time[32], text[100];
+	char time[32], text[1024] = "Healthy:";
+	size_t n = strlen(text);
 	int i;
 
-	fputs(" * Healthy:", x->out);
-	for (i = 0; i < x->c->nexpects; i++) {
+	for (i = 0; i < x->c->nexpects && n < sizeof(text); i++) {
 		const struct mmr_expect *e = &x->c->expects[i];
 		const char *w = what[e->kind];
 
-		snprintf(text, sizeof(text), "%s%.*s%s",
-			 w[0] == '%' ? e->name : "", (int)sizeof(text) - 50,
-			 w[0] == '%' ? w + 2 : w, "");
-		fprintf(x->out, "%s %s", i ? "," : "", text);
-		if (e->within_ns)
-			fprintf(x->out, " within %s",
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s %s%s",
+				      i ? "," : "", *w == ' ' ? e->name : "",
+				      w);
+		if (e->within_ns && n < sizeof(text))
+			n += (size_t)snprintf(
+				text + n, sizeof(text) - n, " within %s",
 				mmr_case_print_time(time, sizeof(time),
 						    e->within_ns));
 	}
 	if (!i)
-		fputs(" every thread moves on, every exit ends", x->out);
-	fputc('.', x->out);
+		snprintf(text + n, sizeof(text) - n,
+			 " every thread moves on, every exit ends");
+	if (n < sizeof(text) - 1)
+		strcat(text, ".");
+	put_text(x, text);
+}
+
+int64_t mmr_export_runs(const struct mmr_case *c)
+{
+	double p;
+
+	if (c->seen_runs < 1 || c->seen_hits < 1)
+		return 0;
+	p = (double)c->seen_hits / (double)c->seen_runs;
+	return p >= 0.95 ? 1 : (int64_t)ceil(log(0.05) / log1p(-p));
+}
+
+int64_t mmr_export_rounds(const struct mmr_export *x)
+{
+	int64_t runs = x->to == MMR_EXPORT_LTP ? mmr_export_runs(x->c) : 1;
+
+	if (runs < 1)
+		runs = 1;
+	return x->c->rounds > MMR_CASE_MAX_ROUNDS / runs ? MMR_CASE_MAX_ROUNDS
+							 : x->c->rounds * runs;
+}
+
+/* How long to run it, from the rate that was measured. */
+static void put_length(struct mmr_export *x)
+{
+	long long runs = mmr_export_runs(x->c);
+	char text[512], rounds[96], most[64] = "";
+
+	snprintf(rounds, sizeof(rounds), "%lld round%s",
+		 (long long)x->c->rounds, x->c->rounds == 1 ? "" : "s");
+	if (x->c->budget_ns)
+		snprintf(most, sizeof(most), ", at most %lld s",
+			 (long long)x->budget_s);
+	if (!runs)
+		snprintf(text, sizeof(text), "A run is %s%s.", rounds, most);
+	else if (x->to == MMR_EXPORT_LTP)
+		snprintf(text, sizeof(text),
+			 "Seen in %lld of %lld runs of %s%s; the runtime is "
+			 "that of %lld such run%s, which show it with 95 %%.",
+			 (long long)x->c->seen_hits, (long long)x->c->seen_runs,
+			 rounds, most, runs, runs == 1 ? "" : "s");
+	else
+		snprintf(text, sizeof(text),
+			 "A run is %s%s.  Seen in %lld of %lld runs; run it "
+			 "%lld time%s to see it with 95 %%.",
+			 rounds, most, (long long)x->c->seen_hits,
+			 (long long)x->c->seen_runs, runs,
+			 runs == 1 ? "" : "s");
+	put_text(x, text);
 }
 
 static void put_origin(struct mmr_export *x)
 {
 	const struct mmr_origin *o = &x->c->origin;
+	char text[512], cpus[32] = "";
 
-	if (x->c->seen_runs)
-		fprintf(x->out, " * Seen in %lld of %lld runs",
-			(long long)x->c->seen_hits, (long long)x->c->seen_runs);
+	if (o->cpus)
+		snprintf(cpus, sizeof(cpus), ", %d CPUs", o->cpus);
 	if (o->kernel || o->arch) {
-		fprintf(x->out, "%s kernel %s %s",
-			x->c->seen_runs ? ":" : " * Seen on",
-			o->kernel ? o->kernel : "", o->arch ? o->arch : "");
-		if (o->cpus)
-			fprintf(x->out, ", %d CPUs", o->cpus);
+		snprintf(text, sizeof(text), "Found on kernel %s%s%s%s.",
+			 o->kernel ? o->kernel : "", o->arch ? " " : "",
+			 o->arch ? o->arch : "", cpus);
+		put_text(x, text);
 	}
-	if (x->c->seen_runs || o->kernel || o->arch)
-		fputs(".\n", x->out);
 	if (x->c->fixed_commit) {
-		fprintf(x->out, " * Fixed by %s", x->c->fixed_commit);
-		if (x->c->fixed_subject)
-			put_comment(x, x->c->fixed_subject);
-		fputs(".\n", x->out);
+		snprintf(text, sizeof(text), "Fixed by %s%s%s%s.",
+			 x->c->fixed_commit, x->c->fixed_subject ? " (\"" : "",
+			 x->c->fixed_subject ? x->c->fixed_subject : "",
+			 x->c->fixed_subject ? "\")" : "");
+		put_text(x, text);
 	}
 }
 
@@ -95,7 +167,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*x, *y);
 }
 
-static void add_headers(struct mmr_export *x)
+static void add_used(struct mmr_export *x)
 {
 	static const struct {
 		uint32_t used;
@@ -108,6 +180,7 @@ static void add_headers(struct mmr_export *x)
 		 {"linux/futex.h", "sys/syscall.h", "limits.h"}},
 		{MMR_USED_WAIT, {"linux/futex.h", "sys/syscall.h"}},
 		{MMR_USED_SYNC, {"sched.h"}},
+		{MMR_USED_DRAW, {"stdlib.h"}},
 		{MMR_USED_PIDFD, {"sys/syscall.h"}},
 		{MMR_USED_UFFD,
 		 {"linux/userfaultfd.h", "sys/ioctl.h", "sys/syscall.h"}},
@@ -121,21 +194,47 @@ static void add_headers(struct mmr_export *x)
 		for (j = 0; j < 3 && x->e.used & wants[i].used; j++)
 			if (wants[i].header[j])
 				mmr_emit_header(&x->e, wants[i].header[j]);
-	if (x->e.used & (MMR_USED_SYNC | MMR_USED_LATCH | MMR_USED_WAIT) ||
-	    !x->simple)
+}
+
+static void add_headers(struct mmr_export *x)
+{
+	static const char *const always[] = {
+		"signal.h", "stdio.h",	  "sys/prctl.h",
+		"time.h",   "sys/wait.h", "unistd.h",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(always) / sizeof(always[0]); i++)
+		mmr_emit_header(&x->e, always[i]);
+	add_used(x);
+	if (x->shares)
+		mmr_emit_header(&x->e, "sys/mman.h");
+	if (!x->simple || x->shares || x->e.own_stacks)
 		mmr_emit_header(&x->e, "stdatomic.h");
 	if (x->pins)
 		mmr_emit_header(&x->e, "sched.h");
-	if (!x->simple)
+	if (x->to != MMR_EXPORT_LTP)
+		mmr_emit_header(&x->e, "err.h");
+	if ((!x->simple && !x->whole) || mmr_export_awaits_exit(x->c) ||
+	    (x->e.used & MMR_USED_REAP && x->e.used & MMR_USED_FRESH))
 		mmr_emit_header(&x->e, "fcntl.h"); /* gone() */
-	if (x->e.own_stacks)
-		mmr_emit_header(&x->e, "stdatomic.h");
 	for (i = 0; i < (size_t)x->c->nprocs; i++)
 		if (x->proc_used[i] && x->c->procs[i]->nthreads > 1)
 			mmr_emit_header(&x->e, "pthread.h");
-	mmr_export_main_headers(x);
+	mmr_export_need_headers(x);
 	qsort(x->e.headers, (size_t)x->e.nheaders, sizeof(x->e.headers[0]),
 	      by_name);
+}
+
+/* POSIX: it makes those of sched.h and time.h visible. */
+static bool has_pthread(const struct mmr_export *x)
+{
+	int i;
+
+	for (i = 0; i < x->e.nheaders; i++)
+		if (!strcmp(x->e.headers[i], "pthread.h"))
+			return true;
+	return false;
 }
 
 void mmr_export_head(struct mmr_export *x)
@@ -143,22 +242,28 @@ void mmr_export_head(struct mmr_export *x)
 	int i;
 
 	add_headers(x);
-	fputs("/* SPDX-License-Identifier: GPL-2.0-or-later */\n/*\n * ",
-	      x->out);
-	put_comment(x, x->c->title ? x->c->title : "a race or a stall");
-	fputs("\n *\n", x->out);
+	PUT(x, x->to == MMR_EXPORT_C
+		       ? "/* SPDX-License-Identifier: GPL-2.0-or-later */\n"
+		       : "// SPDX-License-Identifier: GPL-2.0-or-later\n");
+	PUT(x, x->to == MMR_EXPORT_LTP ? "/*\\\n" : "/*\n");
+	put_text(x, x->c->title ? x->c->title : "a race or a stall");
+	PUT(x, " *\n");
 	put_expects(x);
-	fprintf(x->out, "  Runs %lld round%s", (long long)x->c->rounds,
-		x->c->rounds == 1 ? "" : "s");
-	if (x->c->budget_ns)
-		fprintf(x->out, ", at most %lld s", (long long)x->budget_s);
-	fputs(".\n", x->out);
+	put_length(x);
 	put_origin(x);
-	fputs(" * gcc -O2 -pthread FILE; exit: 0 healthy, 1 symptom seen, "
-	      "4 cannot run here.\n */\n#define _GNU_SOURCE\n",
-	      x->out);
+	if (x->to == MMR_EXPORT_C)
+		PUT(x, " * gcc -O2 -pthread FILE; exit: 0 healthy, 1 "
+		       "symptom seen, 4 cannot run here.\n");
+	PUT(x, " */\n");
+	PUT(x, x->to == MMR_EXPORT_LTP ? "\n" : "#define _GNU_SOURCE\n");
 	for (i = 0; i < x->e.nheaders; i++)
-		fprintf(x->out, "#include <%s>\n", x->e.headers[i]);
+		if (!has_pthread(x) || (strcmp(x->e.headers[i], "sched.h") &&
+					strcmp(x->e.headers[i], "time.h")))
+			PUT(x, "#include <%s>\n", x->e.headers[i]);
+	if (x->to == MMR_EXPORT_LTP)
+		PUT(x, "\n#include \"tst_test.h\"\n");
+	else if (x->to == MMR_EXPORT_KSELFTEST)
+		PUT(x, "\n#include \"../kselftest.h\"\n");
 	put_constants(x);
 	fputc('\n', x->out);
 }

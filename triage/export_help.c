@@ -7,12 +7,8 @@
 
 #include "export_c.h"
 
-#define PUT(x, ...) fprintf((x)->out, __VA_ARGS__)
-
-static bool uses(const struct mmr_export *x, uint32_t used)
-{
-	return (x->e.used & used) != 0;
-}
+#define PUT MMR_EXPORT_PUT
+#define uses mmr_export_uses
 
 /* --- what all processes share --- */
 
@@ -31,60 +27,63 @@ static void put_sync(struct mmr_export *x, const char *name)
 	PUT(x, "\tstruct meet sync_%s;\n", name);
 }
 
-/* Counters that `until` loops read; plain integers where one process alone
+/* Counters that `until` loops read; plain integers where one thread alone
  * writes them. */
 static void put_counters(struct mmr_export *x)
 {
+	bool lone = *mmr_export_where(x) == '\0';
+	const char *tab = lone ? "static " : "\t";
 	int i, j;
 
-	PUT(x, "\tvolatile int stop");
-	for (i = 0; i < x->c->nprocs && x->simple; i++)
-		for (j = 0; j < x->c->procs[i]->nthreads; j++) {
-			const char *t = x->c->procs[i]->threads[j]->name;
-
-			if (mmr_export_is_awaited(x->c, MMR_UNTIL_DONE, t))
-				PUT(x, ", done_%s", t);
-		}
-	PUT(x, ";\n");
 	for (i = 0; i < x->c->nprocs; i++) {
 		const struct mmr_proc *p = x->c->procs[i];
 
-		if (mmr_export_is_awaited(x->c, MMR_UNTIL_EXITED, p->name))
+		if (!lone &&
+		    mmr_export_is_awaited(x->c, MMR_UNTIL_EXITED, p->name))
 			PUT(x, "\tvolatile pid_t pids_%s[%d];\n", p->name,
 			    p->copies);
-		for (j = 0; j < p->nthreads && !x->simple; j++) {
+		for (j = 0; j < p->nthreads; j++) {
 			const char *t = p->threads[j]->name;
 
-			if (mmr_export_is_awaited(x->c, MMR_UNTIL_DONE, t))
-				PUT(x, "\tatomic_int spawned_%s, done_%s;\n", t,
-				    t);
+			if (!mmr_export_is_awaited(x->c, MMR_UNTIL_DONE, t))
+				continue;
+			if (x->simple)
+				PUT(x, "%svolatile int done_%s;\n", tab, t);
+			else
+				PUT(x, "%satomic_int spawned_%s, done_%s;\n",
+				    tab, t, t);
 		}
 	}
 }
 
 static void put_limits(struct mmr_export *x)
 {
+	int64_t rounds = mmr_export_rounds(x);
 	int i, j, n = 0;
 
 	for (i = 0; i < x->c->nprocs; i++)
 		for (j = 0; j < x->c->procs[i]->nthreads; j++)
 			n += mmr_export_is_plain(x->c->procs[i],
 						 x->c->procs[i]->threads[j]);
-	PUT(x,
-	    "enum { ROUNDS = %lld, BUDGET = %lld /* s */, LIMIT = %lld /* ms "
-	    "*/,",
-	    (long long)x->c->rounds,
-	    x->c->budget_ns ? (long long)x->budget_s : 1000000000LL,
-	    (long long)x->limit_ms);
-	if (x->simple)
-		PUT(x, " THREADS = %d };\n\n", n ? n : 1);
-	else
-		PUT(x,
-		    "\n       THREADS = 1024 /* watched */, PLAIN = %d };\n\n",
-		    x->nplain);
+	PUT(x, "#define ROUNDS %lld\n", (long long)rounds);
+	if (x->to != MMR_EXPORT_LTP)
+		PUT(x, "#define BUDGET %lld /* s */\n",
+		    x->c->budget_ns ? (long long)mmr_export_runtime(x)
+				    : 1000000000LL);
+	PUT(x, "#define LIMIT %lld /* ms */\n", (long long)x->limit_ms);
+	PUT(x, "#define MAX_GAP 100000000 /* ns; a longer one between two "
+	       "looks: the machine stood still */\n");
+	if (x->nplain > 1 || (!x->whole && !x->simple))
+		PUT(x, "#define PLAIN %d\n", x->nplain);
+	if (!x->whole)
+		PUT(x, "#define THREADS %d /* watched */\n",
+		    !x->simple ? 1024
+		    : n	       ? n
+			       : 1);
+	PUT(x, "\n");
 }
 
-static void put_shared(struct mmr_export *x)
+static void put_thread_slot(struct mmr_export *x)
 {
 	PUT(x, "/* What the watchdog sees of the threads. */\n"
 	       "static struct shared {\n\tstruct thread {\n");
@@ -93,13 +92,30 @@ static void put_shared(struct mmr_export *x)
 	PUT(x, "\t\tconst char *volatile who, *volatile in; /* a statement, or "
 	       "NULL */\n"
 	       "\t\tvolatile unsigned long moved;\n"
-	       "\t\tunsigned long last, still; /* the watchdog's */\n");
+	       "\t\tunsigned long last; /* the watchdog's */\n"
+	       "\t\tlong long still;\n");
+	if (x->has_within)
+		PUT(x, "\t\tvolatile int within; /* ms, 0: LIMIT */\n");
 	if (x->unmended)
 		PUT(x, "\t\tvolatile unsigned long faults;\n");
-	PUT(x, "\t} thread[THREADS];\n");
-	put_counters(x);
+	PUT(x, "\t} thread[THREADS];\n\tvolatile int stop;\n");
 	if (!x->simple)
 		PUT(x, "\tatomic_int threads;\n");
+}
+
+static void put_shared(struct mmr_export *x)
+{
+	if (!x->shares)
+		return;
+	if (!x->whole)
+		put_thread_slot(x);
+	else
+		PUT(x, "static struct shared {\n");
+	if (x->counts)
+		PUT(x, "\tvolatile unsigned long moved; /* tells the watchdog "
+		       "*/\n");
+	if (*mmr_export_where(x))
+		put_counters(x);
 	if (uses(x, MMR_USED_UFFD))
 		PUT(x, "\tconst char *volatile missing;\n");
 	if (uses(x, MMR_USED_FRESH))
@@ -107,82 +123,94 @@ static void put_shared(struct mmr_export *x)
 		       "\tvoid *(*volatile fresh_body)(void *);\n");
 	mmr_export_names(x, MMR_ARG_LATCH, put_latch);
 	mmr_export_names(x, MMR_ARG_FUTEX, put_futex);
-	mmr_export_names(x, MMR_ARG_SYNC, put_sync);
-	PUT(x, "} *shared;\nstatic __thread struct thread *me;\n");
-}
-
-static void put_types(struct mmr_export *x)
-{
-	int i, n = 1;
-
-	if (uses(x, MMR_USED_THREAD))
-		PUT(x, "struct handle {\n\tpthread_t id;\n"
-		       "\tpid_t live; /* in which process */\n};\n\n");
-	if (!uses(x, MMR_USED_SPAWN))
-		return;
-	PUT(x, "struct proc {\n\tpid_t pid;\n%s};\n\n",
-	    uses(x, MMR_USED_PIDFD) ? "\tint fd; /* a pidfd */\n" : "");
-	if (!x->e.sets)
-		return;
-	for (i = 0; i < x->c->nprocs; i++)
-		if (x->c->procs[i]->copies > n)
-			n = x->c->procs[i]->copies;
-	PUT(x, "struct procs {\n\tint n;\n\tstruct proc p[%d];\n};\n\n", n);
+	if (!x->e.one_meet)
+		mmr_export_names(x, MMR_ARG_SYNC, put_sync);
+	else if (uses(x, MMR_USED_SYNC))
+		PUT(x, "\tatomic_int met;\n\t_Atomic long long when;\n");
+	PUT(x, "} *shared;\n");
 }
 
 void mmr_export_shared(struct mmr_export *x)
 {
 	put_limits(x);
-	if (uses(x, MMR_USED_SYNC))
+	if (uses(x, MMR_USED_ARENA))
+		PUT(x, "#define ARENA ((char *)0x1000000000ul)\n\n");
+	if (uses(x, MMR_USED_SYNC) && !x->e.one_meet)
 		PUT(x, "struct meet {\n\tatomic_int arrived, left, turn;\n"
-		       "\tint parties;\n\tvolatile long when;\n};\n\n");
+		       "\tint parties;\n\tvolatile long long when;\n};\n\n");
 	put_shared(x);
+	if (!*mmr_export_where(x))
+		put_counters(x);
+	if (!x->whole)
+		PUT(x, "static __thread struct thread *me;\n");
 	if (uses(x, MMR_USED_PAGE))
 		PUT(x, "static size_t page;\n");
 	if (uses(x, MMR_USED_HUGE))
 		PUT(x, "static size_t huge;\n");
-	PUT(x, "\n/* Tells the watchdog; results do not matter here. */\n"
-	       "#define STEP(...)                                           "
-	       "          \\\n"
-	       "\t(me->who = __func__, me->in = #__VA_ARGS__, "
-	       "(void)!(__VA_ARGS__), \\\n"
-	       "\t me->moved++, me->in = NULL)\n");
-	if (uses(x, MMR_USED_ARENA))
-		PUT(x, "#define ARENA ((char *)0x1000000000ul)\n");
 	PUT(x, "\n");
-	put_types(x);
+	if (!x->whole)
+		PUT(x, "/* Tells the watchdog; results do not matter here. */\n"
+		       "#define STEP(...) \\\n"
+		       "\t(me->who = __func__, me->in = #__VA_ARGS__, "
+		       "(void)!(__VA_ARGS__), \\\n"
+		       "\t me->moved++, me->in = NULL)\n\n");
+	if (uses(x, MMR_USED_THREAD))
+		PUT(x, "struct handle {\n\tpthread_t id;\n"
+		       "\tpid_t live; /* in which process */\n};\n\n");
+	mmr_export_proc_types(x);
 }
 
 /* --- helpers --- */
 
 static void put_time(struct mmr_export *x)
 {
-	if (uses(x, MMR_USED_DELAY | MMR_USED_SYNC))
-		PUT(x, "static long now(void)\n{\n\tstruct timespec t;\n\n"
-		       "\tclock_gettime(CLOCK_MONOTONIC, &t);\n"
-		       "\treturn t.tv_sec * 1000000000L + t.tv_nsec;\n}\n\n");
+	PUT(x, "static long long now(void)\n{\n\tstruct timespec t;\n\n"
+	       "\tclock_gettime(CLOCK_MONOTONIC, &t);\n"
+	       "\treturn t.tv_sec * 1000000000LL + t.tv_nsec;\n}\n\n");
 	if (uses(x, MMR_USED_DRAW))
 		PUT(x,
 		    "static long draw(long lo, long hi)\n{\n"
-		    "\tstatic __thread unsigned long x;\n\n"
-		    "\tif (!x)\n"
-		    "\t\tx = (unsigned long)getpid() << 20 ^ "
-		    "(unsigned long)(me - shared->thread + 1);\n"
-		    "\tx ^= x << 13;\n\tx ^= x >> 7;\n\tx ^= x << 17;\n"
-		    "\treturn lo + (long)(x %% (unsigned long)(hi - lo + 1));"
-		    "\n}\n\n");
+		    "\tunsigned int seed = (unsigned int)now();\n\n"
+		    "\treturn lo + %s;\n}\n\n",
+		    x->long_draws ? "(long)((long long)rand_r(&seed) * (hi - "
+				    "lo + 1) / (RAND_MAX + 1LL))"
+				  : "rand_r(&seed) % (hi - lo + 1)");
 	if (uses(x, MMR_USED_DELAY))
-		PUT(x, "static void delay_ns(long ns)\n{\n"
-		       "\tlong end = now() + ns;\n\n"
-		       "\tfor (; now() < end && !shared->stop; me->moved++)\n"
-		       "\t\tif (end - now() > 300000)\n"
-		       "\t\t\tusleep(100);\n}\n\n");
+		PUT(x,
+		    "static void delay_ns(long long ns)\n{\n"
+		    "\tlong long end = now() + ns;\n\n"
+		    "\twhile (now() < end%s) {\n"
+		    "%s"
+		    "\t\tif (end - now() > 300000)\n"
+		    "\t\t\tusleep(100);\n\t}\n}\n\n",
+		    x->whole ? "" : " && !shared->stop",
+		    x->whole ? "" : "\t\tme->moved++;\n");
+}
+
+/* The one rendezvous of a round that comes by it once. */
+static void put_one_meet(struct mmr_export *x)
+{
+	int parties = mmr_export_parties(x->c, x->sync);
+
+	PUT(x,
+	    "/* %s go on at one instant, each skew ns after it. */\n"
+	    "static void meet(long skew)\n{\n"
+	    "\tif (++shared->met == %d)\n"
+	    "\t\tshared->when = now() + %lld;\n"
+	    "\twhile (!shared->when)\n\t\tsched_yield();\n"
+	    "\twhile (now() < shared->when + skew)\n\t\t;\n}\n\n",
+	    parties == 2 ? "Both" : "All", parties,
+	    (long long)x->sync_lead_ns + 2000);
 }
 
 static void put_sync_helpers(struct mmr_export *x)
 {
 	if (!uses(x, MMR_USED_SYNC))
 		return;
+	if (x->e.one_meet) {
+		put_one_meet(x);
+		return;
+	}
 	PUT(x,
 	    "static void release(struct meet *m)\n{\n"
 	    "\tif (m->arrived + m->left < m->parties)\n\t\treturn;\n"
@@ -191,7 +219,8 @@ static void put_sync_helpers(struct mmr_export *x)
 	    "/* All who name it go on at one instant, each skew ns after it. "
 	    "*/\n"
 	    "static void meet(struct meet *m, long skew)\n{\n"
-	    "\tlong end = now() + 1000000000; /* somebody does not come */\n"
+	    "\tlong long end = now() + 1000000000; /* somebody does not come "
+	    "*/\n"
 	    "\tint turn = m->turn, n = 0;\n\n"
 	    "\tm->arrived++;\n\trelease(m);\n"
 	    "\twhile (m->turn == turn && now() < end)\n"
@@ -269,34 +298,37 @@ static void put_touch(struct mmr_export *x)
 		uses(x, MMR_USED_RECOVER)
 			? "\tif (sigsetjmp(back, 0))\n\t\treturn -1;\n"
 			: "";
+	const char *count = !x->whole	? ", me->moved++"
+			    : x->counts ? ", shared->moved++"
+					: "";
 
 	put_fault_handler(x);
 	if (uses(x, MMR_USED_WRITE))
 		PUT(x,
 		    "static int touch_write(struct map m, size_t step)\n{\n%s"
-		    "\tfor (size_t i = 0; i < m.len; i += step, me->moved++)\n"
+		    "\tfor (size_t i = 0; i < m.len; i += step%s)\n"
 		    "\t\t((volatile char *)m.at)[i] = 1;\n"
 		    "\treturn 0;\n}\n\n",
-		    set);
+		    set, count);
 	if (uses(x, MMR_USED_READ))
 		PUT(x,
 		    "static int touch_read(struct map m, size_t step)\n{\n%s"
-		    "\tfor (size_t i = 0; i < m.len; i += step, me->moved++)\n"
+		    "\tfor (size_t i = 0; i < m.len; i += step%s)\n"
 		    "\t\t(void)((volatile char *)m.at)[i];\n"
 		    "\treturn 0;\n}\n\n",
-		    set);
+		    set, count);
 	if (uses(x, MMR_USED_RANDOM))
 		PUT(x,
 		    "static int touch_random(struct map m, size_t step, "
 		    "int write)\n{\n"
 		    "\tlong all = (long)(m.len / step);\n\n%s"
-		    "\tfor (long i = 0; i < all; i++, me->moved++) {\n"
+		    "\tfor (long i = 0; i < all; i++%s) {\n"
 		    "\t\tvolatile char *p = m.at + draw(0, all - 1) * "
 		    "(long)step;\n\n"
 		    "\t\tif (write)\n\t\t\t*p = 1;\n"
 		    "\t\telse\n\t\t\t(void)*p;\n\t}\n"
 		    "\treturn 0;\n}\n\n",
-		    set);
+		    set, count);
 }
 
 /* Whoever unmaps an address twice could hit a stack that came in between. */
@@ -333,7 +365,7 @@ static void put_stacks(struct mmr_export *x)
 
 static void put_threads(struct mmr_export *x)
 {
-	if (!x->simple)
+	if (!x->simple && !x->whole)
 		PUT(x,
 		    "/* A thread, or what else the watchdog should watch. */\n"
 		    "static struct thread *slot(pid_t pid)\n"
@@ -374,110 +406,6 @@ static void put_threads(struct mmr_export *x)
 			    : "pthread_create(&id, NULL, body, NULL)");
 }
 
-static void put_spawn(struct mmr_export *x)
-{
-	const char *fd = uses(x, MMR_USED_PIDFD)
-				 ? ", (int)syscall(SYS_pidfd_open, pid, 0)"
-				 : "";
-
-	PUT(x,
-	    "static int %s(struct proc *p, void *(*body)(void *))\n{\n"
-	    "\tpid_t pid = fork();\n\n"
-	    "\tif (!pid) {\n\t\tbody(NULL);\n\t\t_exit(0);\n\t}\n"
-	    "\tif (pid < 0)\n\t\treturn -1;\n%s"
-	    "\t*p = (struct proc){ pid%s };\n\treturn 0;\n}\n\n",
-	    x->e.sets ? "spawn_one" : "spawn",
-	    uses(x, MMR_USED_PIDFD) ? "\tif (p->fd > 0)\n\t\tclose(p->fd);\n"
-				    : "",
-	    fd);
-	if (uses(x, MMR_USED_FRESH))
-		PUT(x,
-		    "/* The watchdog forks it: it inherits no memory. */\n"
-		    "static int %s(struct proc *p, void *(*body)(void *))\n"
-		    "{\n\tpid_t pid;\n\n"
-		    "\twhile (atomic_exchange(&shared->fresh_busy, 1))\n"
-		    "\t\tusleep(100);\n"
-		    "\tshared->fresh_pid = 0;\n\tshared->fresh_body = body;\n"
-		    "\twhile (!(pid = shared->fresh_pid))\n\t\tusleep(100);\n"
-		    "\tshared->fresh_busy = 0;\n"
-		    "\t*p = (struct proc){ pid%s };\n\treturn 0;\n}\n\n",
-		    x->e.sets ? "spawn_fresh_one" : "spawn_fresh", fd);
-	if (!x->e.sets)
-		return;
-	PUT(x, "__attribute__((unused)) static int spawn(struct procs *set, "
-	       "void *(*body)(void *), int copies)\n{\n"
-	       "\tfor (set->n = 0; set->n < copies; set->n++)\n"
-	       "\t\tif (spawn_one(&set->p[set->n], body))\n"
-	       "\t\t\treturn -1;\n\treturn 0;\n}\n\n");
-	if (uses(x, MMR_USED_FRESH))
-		PUT(x, "static int spawn_fresh(struct procs *set, "
-		       "void *(*body)(void *), int copies)\n{\n"
-		       "\tfor (set->n = 0; set->n < copies; set->n++)\n"
-		       "\t\tspawn_fresh_one(&set->p[set->n], body);\n"
-		       "\treturn 0;\n}\n\n");
-}
-
-/* Whether a process has ended: the watchdog asks as well. */
-static void put_gone(struct mmr_export *x)
-{
-	bool awaited = false;
-	int i;
-
-	for (i = 0; i < x->c->nprocs; i++)
-		awaited |= mmr_export_is_awaited(x->c, MMR_UNTIL_EXITED,
-						 x->c->procs[i]->name);
-	if (x->simple && !awaited)
-		return;
-	PUT(x,
-	    "/* True when a process has ended with all its threads, reaped "
-	    "or not. */\n"
-	    "static int gone(pid_t pid)\n{\n"
-	    "\tchar text[512] = \"\", state = 'Z';\n\tint fd, threads = 1;"
-	    "\n\n"
-	    "\tsnprintf(text, sizeof(text), \"/proc/%%d/stat\", pid);\n"
-	    "\tfd = open(text, O_RDONLY);\n"
-	    "\tif (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)\n"
-	    "\t\ttext[0] = '\\0';\n"
-	    "\tif (fd >= 0)\n\t\tclose(fd);\n"
-	    "\tsscanf(text,\n"
-	    "\t       \"%%*d (%%*[^)]) %%c %%*s %%*s %%*s %%*s %%*s %%*s %%*s "
-	    "%%*s \"\n"
-	    "\t       \"%%*s %%*s %%*s %%*s %%*s %%*s %%*s %%*s %%d\",\n"
-	    "\t       &state, &threads);\n"
-	    "\treturn state == 'X' || (state == 'Z' && threads <= 1);\n"
-	    "}\n\n");
-	if (awaited)
-		PUT(x, "#define running(pids) "
-		       "any_running(pids, sizeof(pids) / sizeof(pids[0]))\n"
-		       "static int any_running(volatile pid_t *pid, size_t n)\n"
-		       "{\n\twhile (n--)\n"
-		       "\t\tif (pid[n] && !gone(pid[n]))\n"
-		       "\t\t\treturn 1;\n\treturn 0;\n}\n\n");
-}
-
-static void put_process_helpers(struct mmr_export *x)
-{
-	if (uses(x, MMR_USED_KILL))
-		PUT(x, "/* Who gets a fatal signal has to be gone soon. */\n"
-		       "static int send_signal(struct proc p, int sig)\n{\n"
-		       "\tif (p.pid > 0 && sig != SIGSTOP && sig != SIGCONT) "
-		       "{\n"
-		       "\t\tstruct thread *t = slot(p.pid);\n\n"
-		       "\t\tt->who = \"a killed process\";\n"
-		       "\t\tt->in = \"its exit\";\n\t}\n"
-		       "\treturn p.pid > 0 ? kill(p.pid, sig) : -1;\n}\n\n");
-	if (uses(x, MMR_USED_REAP) && !uses(x, MMR_USED_FRESH))
-		PUT(x, "static void wait_gone(struct proc p)\n{\n"
-		       "\tsiginfo_t info;\n\n"
-		       "\tif (p.pid > 0)\n"
-		       "\t\twaitid(P_PID, (id_t)p.pid, &info, WEXITED | "
-		       "WNOWAIT);\n}\n\n");
-	else if (uses(x, MMR_USED_REAP))
-		PUT(x, "static void wait_gone(struct proc p)\n{\n"
-		       "\twhile (p.pid > 0 && !gone(p.pid))\n"
-		       "\t\tusleep(1000);\n}\n\n");
-}
-
 static void put_uffd(struct mmr_export *x)
 {
 	if (uses(x, MMR_USED_UFFD))
@@ -497,19 +425,33 @@ static void put_uffd(struct mmr_export *x)
 		       "\treturn ioctl(fd, UFFDIO_REGISTER, &r);\n}\n\n");
 }
 
+/* The text of an op; where no thread is watched, it counts for the round or
+ * not at all. */
+static void put_helper(struct mmr_export *x, const char *text)
+{
+	size_t skip = strlen(", " MMR_EXPORT_MOVED);
+	const char *at;
+
+	while (x->whole && (at = strstr(text, ", " MMR_EXPORT_MOVED))) {
+		PUT(x, "%.*s%s", (int)(at - text), text,
+		    x->counts ? ", shared->moved++" : "");
+		text = at + skip;
+	}
+	PUT(x, "%s", text);
+}
+
 void mmr_export_helpers(struct mmr_export *x)
 {
+	int i;
+
 	put_time(x);
 	put_sync_helpers(x);
 	put_latch_helpers(x);
 	put_map_helpers(x);
 	put_touch(x);
 	put_threads(x);
-	put_gone(x);
-	if (uses(x, MMR_USED_SPAWN))
-		put_spawn(x);
-	put_process_helpers(x);
+	mmr_export_proc_helpers(x);
 	put_uffd(x);
-	for (int i = 0; i < x->e.nhelpers; i++)
-		PUT(x, "%s", x->e.helpers[i]);
+	for (i = 0; i < x->e.nhelpers; i++)
+		put_helper(x, x->e.helpers[i]);
 }

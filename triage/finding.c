@@ -273,7 +273,7 @@ static char *repro_text(const struct mmr_case *c)
 
 	if (!f)
 		return NULL;
-	ret = mmr_export_c(c, f, &diag);
+	ret = mmr_export(c, MMR_EXPORT_C, NULL, f, &diag);
 	fclose(f);
 	if (!ret)
 		return text;

@@ -86,6 +86,7 @@ t_run timeout 60 "$WORK/slow"
 t_rc 'slow: healthy' 0
 t_run "$MMRACE" export --to cobol "$CANARIES/slow.case"
 t_rc 'unknown format: exit 2' 2
+t_match 'unknown format: says which there are' "$ERR" 'c, ltp or kselftest'
 
 # What the generator makes can be exported too.
 bad=0 n=0

@@ -1,0 +1,40 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# agree.sh DIR CASE: one case in all forms: they compile without a warning, run,
+# and say of the running kernel what `mmrace replay` says.  Prints one line,
+# "ok NAME" or "not ok NAME: why"; its files are in DIR/NAME.  For agree.t,
+# which has called suites_prepare.
+
+. "$TOP/tests/export/suites.sh"
+name=$(basename "$2" .case)
+dir=$1/$name
+mkdir -p "$dir"
+
+fail() {
+	echo "not ok $name: $*"
+	exit 0
+}
+
+# A few rounds: this is about what they say, not about rare hits.
+sed -E 's/^rounds .*/rounds  3 budget=2s/' "$2" >"$dir/x.case"
+"$MMRACE" replay --runs 1 --quiet "$dir/x.case" >"$dir/replay" 2>&1
+want=$?
+[ $want -le 4 ] || fail "replay: exit $want"
+for form in c ltp kselftest; do
+	"$MMRACE" export --to $form -o "$dir/$form.c" "$dir/x.case" \
+		>"$dir/export" 2>&1 ||
+		fail "$form: $(tail -n 1 "$dir/export")"
+	for cc in "$CC" ${CLANG:+"$CLANG"}; do
+		suites_compile "$cc" $form "$dir/$form" "$dir/$form.c" \
+			>"$dir/log" 2>&1 ||
+			fail "$form, $cc: $(grep -m 1 error "$dir/log")"
+	done
+	timeout 120 "$dir/$form" >"$dir/$form.out" 2>&1 </dev/null
+	got=$(suites_exit $form $?)
+	[ "$got" = $want ] ||
+		fail "$form says $got ($(tail -n 1 "$dir/$form.out"))," \
+			"replay $want"
+done
+rm -rf "$dir"
+echo "ok $name"
