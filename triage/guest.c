@@ -31,6 +31,7 @@
 /* A /dev/kvm that is there may not work: a kernel under it that prints nothing
  * for that long does not run. */
 #define KVM_SILENCE (3 * SEC)
+#define BOOT_TRIES 3 /* until a saved state can be restored */
 
 static void tools_dir(const struct mmr_guest_opts *o, char *dir, size_t n)
 {
@@ -58,8 +59,8 @@ static int find_tools(const struct mmr_guest_opts *o, const char *arch,
 			 "mmrace-child");
 #pragma GCC diagnostic pop
 		if (!access(mmrace, R_OK) && !access(child, R_OK))
-			return mmr_guest_initramfs(initrd, mmrace, child, text,
-						   n);
+			return mmr_guest_initramfs(initrd, mmrace, child,
+						   o->program, text, n);
 	}
 	snprintf(text, n,
 		 "no static mmrace for %s guests beside the executable (%s): "
@@ -123,8 +124,8 @@ static bool speaks(struct mmr_guest_member *m, int64_t limit)
 	return yes;
 }
 
-/* Boots the first member and saves its state for all. */
-static int boot(struct mmr_guest *g, char *text, size_t n)
+/* Boots the first member and saves its state. */
+static int boot_and_save(struct mmr_guest *g, char *text, size_t n)
 {
 	struct mmr_guest_member *m = &g->m[0];
 	int64_t t = mmr_clock_monotonic();
@@ -167,15 +168,37 @@ static int boot(struct mmr_guest *g, char *text, size_t n)
 		g->stats.state_bytes = st.st_size;
 		g->has_state = true;
 	}
-	/* Without a saved state every fresh run is a boot: slow, not wrong. */
 	mmr_qemu_end(&m->qemu);
-	for (int i = 1; i < g->n; i++)
-		g->m[i].conf.kvm = m->conf.kvm;
+	return 0;
+}
+
+/*
+ * The state for all.  It is tried out at once: a guest that was saved in an
+ * unlucky moment may hang whenever it is restored.
+ */
+static int boot(struct mmr_guest *g, char *text, size_t n)
+{
+	struct mmr_guest_member *m = &g->m[0];
+	int err = 0;
+
+	for (int i = 0; i < BOOT_TRIES && !mmr_engine_interrupted(); i++) {
+		err = boot_and_save(g, text, n);
+		/* Without a saved state every run is a boot: slow, not wrong.
+		 */
+		if (err || !g->has_state)
+			break;
+		err = mmr_guest_restore(g, m, text, n);
+		if (!err)
+			break;
+		g->has_state = false;
+	}
 	if (mmr_engine_interrupted()) {
 		snprintf(text, n, "interrupted");
 		return -EINTR;
 	}
-	return 0;
+	for (int i = 1; i < g->n; i++)
+		g->m[i].conf.kvm = m->conf.kvm;
+	return err;
 }
 
 /* A folder with files, and folders of files, below parent.  By descriptor and

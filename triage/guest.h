@@ -13,16 +13,18 @@
 #include "run.h"
 
 struct mmr_guest_opts {
-	const char *kernel; /* bzImage, Image, or debian:VERSION */
-	const char *arch;   /* x86_64 or aarch64; NULL: as the kernel's file */
-	int cpus;	    /* 0: 4 */
-	int mem_mib;	    /* 0: 2048 */
-	int count;	    /* guests side by side, 0: 1; fewer when the memory
-			     * does not do */
-	int nodes;	    /* 0: 2 */
-	const char *args;   /* more words of the kernel command line */
-	const char *tools;  /* folder of static mmrace, mmrace-child; NULL:
-			     * beside the executable */
+	const char *kernel;  /* bzImage, Image, or debian:VERSION */
+	const char *arch;    /* x86_64 or aarch64; NULL: as the kernel's file */
+	int cpus;	     /* 0: 4 */
+	int mem_mib;	     /* 0: 2048 */
+	int count;	     /* guests side by side, 0: 1; fewer when the memory
+			      * does not do */
+	int nodes;	     /* 0: 2 */
+	const char *args;    /* more words of the kernel command line */
+	const char *tools;   /* folder of static mmrace, mmrace-child; NULL:
+			      * beside the executable */
+	const char *program; /* put into the guest for mmr_guest_exec(), NULL:
+			      * none */
 	bool reuse; /* go on in the same guest while it is healthy (soak);
 		     * false: every run in a fresh state */
 };
@@ -59,11 +61,11 @@ int mmr_guest_run(struct mmr_guest *g, const struct mmr_case *c,
 	__attribute__((warn_unused_result));
 
 /*
- * Runs a static program inside, in a fresh state unless reuse: its exit code
- * or -errno; output (n bytes) gets what it printed.
+ * Runs the static program that the guest was opened with, in a fresh state
+ * unless reuse: its exit code or -errno; output (n bytes) gets what it printed.
  */
-int mmr_guest_exec(struct mmr_guest *g, const char *path, int64_t limit_ns,
-		   char *output, size_t n);
+int mmr_guest_exec(struct mmr_guest *g, int64_t limit_ns, char *output,
+		   size_t n);
 
 void mmr_guest_get_stats(struct mmr_guest *g, struct mmr_guest_stats *st);
 

@@ -142,26 +142,6 @@ static json_t *do_run(const json_t *req)
 	return j;
 }
 
-/* The program's bytes come as the next frame. */
-static json_t *store_program(int fd)
-{
-	json_t *bad = NULL;
-	char *data;
-	size_t n;
-	int f;
-
-	if (mmr_wire_read(fd, 1, 0, &data, &n))
-		return failure("the program did not arrive");
-	f = open("/tmp/program", O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC,
-		 0755);
-	if (f < 0 || write(f, data, n) != (ssize_t)n)
-		bad = failure("the program could not be stored");
-	if (f >= 0)
-		close(f);
-	free(data);
-	return bad;
-}
-
 /* Takes what is there; beyond cap it goes nowhere, or the program would stop
  * at a full pipe.  False: nothing there. */
 static bool take_output(int fd, char *out, size_t cap, size_t *used)
@@ -200,16 +180,14 @@ static int watch_program(pid_t pid, int64_t limit, int fd, char *out,
 	return status;
 }
 
-static json_t *do_exec(int fd, const json_t *req)
+static json_t *do_exec(const json_t *req)
 {
-	json_t *j = store_program(fd);
 	size_t used = 0, cap = 1 << 16;
 	int fds[2], status;
 	char *out;
+	json_t *j;
 	pid_t pid;
 
-	if (j)
-		return j;
 	out = calloc(1, cap + 1);
 	if (!out || pipe2(fds, O_CLOEXEC)) {
 		free(out);
@@ -220,7 +198,7 @@ static json_t *do_exec(int fd, const json_t *req)
 		setpgid(0, 0);
 		dup2(fds[1], 1);
 		dup2(fds[1], 2);
-		execl("/tmp/program", "program", (char *)NULL);
+		execl("/program", "program", (char *)NULL);
 		_exit(127);
 	}
 	close(fds[1]);
@@ -255,7 +233,7 @@ static _Noreturn void serve(int fd)
 		if (cmd && !strcmp(cmd, "run"))
 			ans = do_run(req);
 		else if (cmd && !strcmp(cmd, "exec"))
-			ans = do_exec(fd, req);
+			ans = do_exec(req);
 		else if (cmd && !strcmp(cmd, "ping"))
 			ans = json_pack("{s:s}", "pong", "yes");
 		else

@@ -64,7 +64,7 @@ static int cpio_file(FILE *f, const char *name, const char *path)
 }
 
 int mmr_guest_initramfs(const char *path, const char *mmrace, const char *child,
-			char *text, size_t n)
+			const char *program, char *text, size_t n)
 {
 	static const char *const dirs[] = {"proc", "sys", "dev",
 					   "tmp",  "run", "root"};
@@ -82,8 +82,11 @@ int mmr_guest_initramfs(const char *path, const char *mmrace, const char *child,
 	err = cpio_file(f, "init", mmrace);
 	if (!err)
 		err = cpio_file(f, "mmrace-child", child);
+	if (!err && program)
+		err = cpio_file(f, "program", program);
 	if (err)
-		snprintf(text, n, "cannot read %s or %s: %s", mmrace, child,
+		snprintf(text, n, "cannot read %s, %s%s%s: %s", mmrace, child,
+			 program ? " or " : "", program ? program : "",
 			 strerror(-err));
 	cpio_entry(f, "TRAILER!!!", 0, 0, 0, 0);
 	if (ferror(f) | fclose(f)) {

@@ -5,10 +5,11 @@
 
 #include <stddef.h>
 
-/* Writes an initramfs (cpio, newc) with mmrace as /init and mmrace-child.
+/* Writes an initramfs (cpio, newc) with mmrace as /init, mmrace-child, and
+ * a program (NULL: none) as /program.
  * 0 or -errno with a sentence. */
 int mmr_guest_initramfs(const char *path, const char *mmrace, const char *child,
-			char *text, size_t n);
+			const char *program, char *text, size_t n);
 /*
  * Path of the kernel that spec names: a file, or debian:VERSION: an installed
  * /boot/vmlinuz-VERSION*, else the newest matching package by apt-get

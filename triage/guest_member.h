@@ -29,5 +29,9 @@ struct mmr_guest {
 /* Waits for the agent's "ready" and keeps what it says in stats. */
 int mmr_guest_wait_ready(struct mmr_guest *g, struct mmr_guest_member *m,
 			 int64_t limit, char *text, size_t n);
+/* Puts a fresh copy of the saved state in place of what m runs, tries it again
+ * when it does not answer.  0 or -errno with a sentence. */
+int mmr_guest_restore(struct mmr_guest *g, struct mmr_guest_member *m,
+		      char *text, size_t n);
 
 #endif

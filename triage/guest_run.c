@@ -17,7 +17,10 @@
 #include "../ops/clock.h"
 
 #define SEC 1000000000LL
-#define RESTORE_LIMIT (120 * SEC) /* wide: an emulated, loaded machine */
+/* Wide: an emulated, loaded machine. */
+#define BOOT_LIMIT (120 * SEC)
+#define RESTORE_LIMIT (20 * SEC)
+#define RESTORE_TRIES 2
 #define CONSOLE_KEEP 65536
 
 /* Until the first byte of an answer; an interrupt ends it within 0.1 s. */
@@ -37,8 +40,8 @@ static int wait_answer(struct mmr_guest_member *m, int64_t end)
 }
 
 /* Sends a request; *ans is the answer.  0 or what the wire says. */
-static int ask(struct mmr_guest_member *m, json_t *req, const char *payload,
-	       size_t len, int64_t limit, json_t **ans)
+static int ask(struct mmr_guest_member *m, json_t *req, int64_t limit,
+	       json_t **ans)
 {
 	int64_t end = mmr_clock_monotonic() + limit;
 	char *s = req ? json_dumps(req, JSON_COMPACT) : NULL, *data;
@@ -50,9 +53,6 @@ static int ask(struct mmr_guest_member *m, json_t *req, const char *payload,
 		return -ENOMEM;
 	err = mmr_wire_write(m->qemu.line, 1, end, s, strlen(s));
 	free(s);
-	if (!err && payload)
-		err = mmr_wire_write(m->qemu.line, 1, end + 60 * SEC, payload,
-				     len);
 	if (!err)
 		err = wait_answer(m, end);
 	if (!err)
@@ -67,36 +67,47 @@ static int ask(struct mmr_guest_member *m, json_t *req, const char *payload,
 static int ping(struct mmr_guest_member *m, int64_t limit)
 {
 	json_t *ans = NULL;
-	int err =
-		ask(m, json_pack("{s:s}", "cmd", "ping"), NULL, 0, limit, &ans);
+	int err = ask(m, json_pack("{s:s}", "cmd", "ping"), limit, &ans);
 
 	json_decref(ans);
 	return err;
 }
 
-/* Puts the saved state in place of what runs.  Without a state: a boot. */
-static int fresh(struct mmr_guest *g, struct mmr_guest_member *m, char *text,
-		 size_t n)
+/* One attempt: the saved state, or a boot. */
+static int start_one(struct mmr_guest *g, struct mmr_guest_member *m,
+		     bool restore, char *text, size_t n)
 {
-	int64_t t = mmr_clock_monotonic(), took;
 	int err;
 
 	mmr_qemu_end(&m->qemu);
-	err = mmr_qemu_start(&m->conf, g->has_state, &m->qemu, text, n);
+	err = mmr_qemu_start(&m->conf, restore, &m->qemu, text, n);
 	if (err)
 		return err;
-	err = g->has_state ? ping(m, RESTORE_LIMIT)
-			   : mmr_guest_wait_ready(g, m, RESTORE_LIMIT, text, n);
-	if (err) {
-		if (err == -EINTR)
-			snprintf(text, n, "interrupted");
-		else
-			snprintf(text, n,
-				 "the restored guest does not answer: %s",
-				 strerror(-err));
+	if (!restore)
+		err = mmr_guest_wait_ready(g, m, BOOT_LIMIT, text, n);
+	else
+		err = ping(m, RESTORE_LIMIT);
+	if (err && restore)
+		snprintf(text, n, "the restored guest does not answer: %s",
+			 strerror(-err));
+	if (err)
 		mmr_qemu_end(&m->qemu);
-		return err;
+	return err;
+}
+
+int mmr_guest_restore(struct mmr_guest *g, struct mmr_guest_member *m,
+		      char *text, size_t n)
+{
+	int64_t t = mmr_clock_monotonic(), took;
+	int err = -ENOENT;
+
+	for (int i = 0; i < RESTORE_TRIES; i++) {
+		err = start_one(g, m, true, text, n);
+		if (!err || mmr_engine_interrupted())
+			break;
 	}
+	if (err)
+		return err;
 	took = mmr_clock_monotonic() - t;
 	pthread_mutex_lock(&g->lock);
 	g->stats.restores++;
@@ -106,6 +117,27 @@ static int fresh(struct mmr_guest *g, struct mmr_guest_member *m, char *text,
 	pthread_mutex_unlock(&g->lock);
 	m->dirty = false;
 	return 0;
+}
+
+/*
+ * A fresh guest in place of what runs.  One that does not come up says nothing
+ * of any case: in the end it is booted, which is slow and not wrong.
+ */
+static int fresh(struct mmr_guest *g, struct mmr_guest_member *m, char *text,
+		 size_t n)
+{
+	int err = -ENOENT;
+
+	if (g->has_state)
+		err = mmr_guest_restore(g, m, text, n);
+	if (err && !mmr_engine_interrupted()) {
+		err = start_one(g, m, false, text, n);
+		m->dirty = err != 0;
+	}
+	if (!err || !mmr_engine_interrupted())
+		return err;
+	snprintf(text, n, "interrupted");
+	return -EINTR;
 }
 
 static void count_wedged(struct mmr_guest *g)
@@ -270,7 +302,7 @@ int mmr_guest_run(struct mmr_guest *g, const struct mmr_case *c,
 	}
 	/* The run itself, the wait for a suspect, its evidence, and a machine
 	 * several times slower. */
-	err = ask(m, request(m, c, o), NULL, 0,
+	err = ask(m, request(m, c, o),
 		  (budget > 0 ? budget : 30 * SEC) +
 			  (m->conf.kvm ? 60 : 110) * SEC,
 		  &ans);
@@ -308,46 +340,22 @@ int mmr_guest_run(struct mmr_guest *g, const struct mmr_case *c,
 	return err;
 }
 
-static char *slurp(const char *path, size_t *n)
+int mmr_guest_exec(struct mmr_guest *g, int64_t limit, char *output, size_t n)
 {
-	FILE *f = fopen(path, "re");
-	char *buf;
-	long size;
-
-	if (!f)
-		return NULL;
-	fseek(f, 0, SEEK_END);
-	size = ftell(f);
-	rewind(f);
-	buf = size > 0 ? malloc((size_t)size) : NULL;
-	*n = buf ? fread(buf, 1, (size_t)size, f) : 0;
-	fclose(f);
-	return buf;
-}
-
-int mmr_guest_exec(struct mmr_guest *g, const char *path, int64_t limit,
-		   char *output, size_t n)
-{
-	struct mmr_guest_member *m;
+	struct mmr_guest_member *m = take(g);
 	json_t *ans = NULL;
-	char text[300], *data;
+	char text[300];
 	const char *s;
-	size_t len;
 	int err = 0;
 
 	output[0] = '\0';
-	data = slurp(path, &len);
-	if (!data)
-		return -ENOENT;
-	m = take(g);
 	if (!g->reuse || m->dirty || !mmr_qemu_alive(&m->qemu))
 		err = fresh(g, m, text, sizeof(text));
 	if (!err)
 		err = ask(m,
 			  json_pack("{s:s,s:I}", "cmd", "exec", "limit",
 				    (json_int_t)limit),
-			  data, len, limit + 60 * SEC, &ans);
-	free(data);
+			  limit + 60 * SEC, &ans);
 	if (!err) {
 		s = json_string_value(json_object_get(ans, "output"));
 		snprintf(output, n, "%s", s ? s : "");

@@ -57,16 +57,19 @@ start() {
 	done
 }
 
-# until_runs SECONDS: its state is saved and restored, and then some.
+# until_runs TIMES: its state is saved, and a fresh guest has been started from
+# it so many times: the first is the trial of the state.
 until_runs() {
-	for _ in $(seq 600); do
-		[ -e "$(echo "$TMPDIR"/mmrace-guest-"$runner"-*/state)" ] &&
-			now=$(qemus $runner | head -1) && [ -n "$now" ] &&
-			[ "$now" != "$qemu" ] && break
-		sleep 0.05
+	local n now
+	for n in $(seq "$1"); do
+		for _ in $(seq 600); do
+			now=$(qemus $runner | head -1)
+			[ -n "$now" ] && [ "$now" != "$qemu" ] && break
+			sleep 0.05
+		done
+		qemu=$now
 	done
-	qemu=$now
-	sleep "$1"
+	sleep 0.3
 }
 
 # ends SIGNAL: how many ms after the signal runner and QEMU are gone.
@@ -101,14 +104,15 @@ ends INT
 t_result $? "Ctrl-C while it boots: over in $ms ms, and it says so"
 
 start soak --time 5m
-until_runs 2
+until_runs 1
+eventually 60 test -e "$WORK/out/soak.json"
 ends INT
 [ $ms -lt $limit ] && [ "$RC" -le 1 ] &&
 	[ "$(t_json_get "$WORK/json" state)" = interrupted ]
 t_result $? "Ctrl-C while it runs: over in $ms ms, with results"
 
 start replay --runs 1000 "$WORK/short.case"
-until_runs 1.3
+until_runs 3
 ends INT
 [ $ms -lt $limit ] && [ "$RC" -le 1 ] && [ -s "$WORK/json" ]
 t_result $? "Ctrl-C between restores: over in $ms ms, with results"
@@ -119,7 +123,7 @@ ends 9
 t_result $? "kill -9 while it boots: no QEMU is left after $ms ms"
 
 start replay --runs 1000 "$WORK/long.case"
-until_runs 0.5
+until_runs 1
 ends 9
 [ $ms -lt $limit ]
 t_result $? "kill -9 while it runs: no QEMU is left after $ms ms"

@@ -44,11 +44,12 @@ int main(int argc, char **argv)
 	o.args = argv[2];
 	o.cpus = cpus ? atoi(cpus) : 0;
 	o.tools = tools(dir, sizeof(dir));
+	o.program = argv[3];
 	if (mmr_guest_open(&o, &g, text, sizeof(text))) {
 		fprintf(stderr, "guest_exec: %s\n", text);
 		return FAILED;
 	}
-	rc = mmr_guest_exec(g, argv[3], atoi(argv[4]) * 1000000000LL, output,
+	rc = mmr_guest_exec(g, atoi(argv[4]) * 1000000000LL, output,
 			    sizeof(output));
 	mmr_guest_close(g);
 	fputs(output, stdout);
