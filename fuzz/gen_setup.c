@@ -59,11 +59,17 @@ static void need_pool(struct mmr_gen *g)
 
 void mmr_gen_needs(struct mmr_gen *g)
 {
+	static const struct mmr_expect content = {.kind = MMR_EXPECT_CONTENT};
+	struct mmr_rng r = mmr_gen_stream(g, "content");
+
 	if (g->migrates && mmr_case_add_need(g->c, MMR_NEED_NODES, 2, NULL))
 		g->failed = true;
 	if (g->pool)
 		need_pool(g);
 	mmr_gen_recipe_heads(g);
+	if (mmr_gen_chance(&r, g->p->content) &&
+	    mmr_case_add_expect(g->c, &content))
+		g->failed = true;
 }
 
 void mmr_gen_title(struct mmr_gen *g)

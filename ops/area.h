@@ -120,6 +120,9 @@ struct mmr_proc_slot {
 	_Atomic uint64_t cpu_at_exit_ns; /* CPU time when exit_start was set */
 	_Atomic uint64_t delay_at_exit_ns; /* run delay then; ~0 unknown */
 	_Atomic uint64_t mapped; /* bytes mapped by the case now, to 1 MiB */
+	/* Changes of memory, and of what is mapped where in the arena, begun
+	 * and ended: child_content.c */
+	_Atomic uint32_t changes, changed, remaps, remapped;
 	int32_t pidfd; /* valid in the spawner's process, -1 none */
 	int32_t owner; /* the spawner's proc slot, -1: the supervisor */
 };
@@ -168,6 +171,7 @@ struct mmr_area {
 	uint64_t threads_off; /* struct mmr_thread_slot[MMR_THREAD_SLOTS] */
 	uint64_t procs_off; /* struct mmr_proc_slot[MMR_PROC_SLOTS] */
 	uint64_t stats_off; /* struct mmr_stat[program.nstats] */
+	uint64_t content_off; /* struct mmr_content, 0: none */
 	uint64_t exits_off; /* struct mmr_exit_stat[program.nprocs + 1],
 			     * the last one for idle */
 

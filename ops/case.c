@@ -250,3 +250,17 @@ int mmr_case_add_setting(struct mmr_case *c, const char *name, int64_t value)
 		(struct mmr_setting){.name = copy, .value = value};
 	return 0;
 }
+
+int mmr_case_add_expect(struct mmr_case *c, const struct mmr_expect *e)
+{
+	const char *name = e->name ? mmr_case_str(c, e->name) : NULL;
+	struct mmr_expect *expects = mmr_pool_grow(c, c->expects, c->nexpects,
+						   sizeof(*expects));
+
+	if (!expects || (e->name && !name))
+		return -ENOMEM;
+	c->expects = expects;
+	expects[c->nexpects] = *e;
+	expects[c->nexpects++].name = name;
+	return 0;
+}

@@ -240,6 +240,8 @@ struct mmr_stmt *mmr_case_add_loop(struct mmr_case *c, struct mmr_block *b,
 int mmr_case_add_need(struct mmr_case *c, enum mmr_need_kind kind, int64_t n,
 		      const char *name);
 int mmr_case_add_setting(struct mmr_case *c, const char *name, int64_t value);
+/* e is copied, its name too. */
+int mmr_case_add_expect(struct mmr_case *c, const struct mmr_expect *e);
 
 /*
  * Statements are numbered 0.. in the order of the text (a loop before its

@@ -197,6 +197,14 @@ int64_t mmr_child_uffd_register(struct mmr_child *c, const struct mmr_insn *in,
 				int uffd, int map, int off, int len,
 				uint64_t mode);
 
+/* child_content.c: 0, or the number of a new file's words + 1, for b of its
+ * ref. */
+bool mmr_content_on(const struct mmr_child *c);
+int64_t mmr_content_new_file(struct mmr_child *c);
+/* Changes a byte of a mapping and tells nobody. */
+int64_t mmr_child_poke(struct mmr_child *c, const struct mmr_insn *in, int map,
+		       int off);
+
 /* child_cgroup.c.  Groups are numbers below MMR_GROUPS; -EPERM: the case does
  * not say that it needs any. */
 int64_t mmr_child_cgroup_create(struct mmr_child *c, uint32_t group);

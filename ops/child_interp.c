@@ -122,7 +122,11 @@ static inline void run_op(struct mmr_child *c, const struct mmr_insn *in)
 	atomic_store_explicit(&slot->stmt, in->stat + 1u, memory_order_release);
 	if (in->within)
 		mmr_late_begin(c, in);
-	ret = plan->run ? plan->run(c, in) : mmr_child_call(c, in, NULL);
+	if (c->program->content)
+		ret = mmr_content_run(c, in);
+	else
+		ret = plan->run ? plan->run(c, in)
+				: mmr_child_call(c, in, NULL);
 	if (ret != MMR_SKIPPED) {
 		end = mmr_child_now(c);
 		if (in->within && end - c->now > in->within)

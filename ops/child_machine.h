@@ -121,6 +121,14 @@ void mmr_proc_count_threads(uint32_t proc, uint32_t delta);
 /* Marks slot p dead; whoever comes first counts it. */
 void mmr_proc_dead(struct mmr_proc_slot *p, uint64_t now);
 
+/* child_content.c: an operation of a case that expects content; a process that
+ * was just forked; a new round. */
+int64_t mmr_content_run(struct mmr_child *c, const struct mmr_insn *in);
+void mmr_content_forked(struct mmr_child *c);
+void mmr_content_reset(void);
+bool mmr_content_hit(void);
+extern const char mmr_content_begin[], mmr_content_exit[];
+
 /* child_cgroup.c: for the supervisor, in calm and between rounds. */
 void mmr_cgroup_thaw_all(void);
 void mmr_cgroup_remove_all(void);

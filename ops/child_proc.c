@@ -82,6 +82,7 @@ int64_t mmr_proc_claim(uint32_t proc, uint32_t n, int32_t owner)
 		p->exit_start = p->exit_end = 0;
 		p->cpu_at_exit_ns = p->delay_at_exit_ns = 0;
 		p->mapped = 0;
+		p->changes = p->changed = p->remaps = p->remapped = 0;
 		if (proc != MMR_PROC_IDLE)
 			atomic_fetch_add(&a->proc_count[proc].spawned, 1);
 		atomic_store(&p->state, MMR_PROC_RUNNING);

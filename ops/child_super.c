@@ -384,6 +384,7 @@ static void one_round(void)
 	uint32_t calm = MMR_CTL_CALM, running;
 
 	reset_round();
+	mmr_content_reset();
 	atomic_compare_exchange_strong(&a->ctl, &calm, MMR_CTL_STORM);
 	atomic_store(&a->round_start, mmr_now());
 	if (a->program.keep)
@@ -449,7 +450,7 @@ _Noreturn void mmr_super_run(void)
 		one_round();
 		/* A run ends with its first hit; its slots stay to be read. */
 		if (atomic_load(&a->ctl) == MMR_CTL_END || budget_over() ||
-		    atomic_load(&a->crash_count))
+		    atomic_load(&a->crash_count) || mmr_content_hit())
 			break;
 	}
 	atomic_store(&a->state, MMR_STATE_DONE);

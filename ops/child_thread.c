@@ -410,6 +410,7 @@ _Noreturn void mmr_thread_process(uint32_t slot, int64_t leader)
 	c = mmr_thread_prepare((uint32_t)leader,
 			       (uint32_t)mmr_thread_first(p->proc), slot,
 			       parent);
+	mmr_content_forked(c);
 	mmr_thread_switch(stack_top((uint32_t)leader), leader_main, c);
 }
 

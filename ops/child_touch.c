@@ -232,6 +232,12 @@ static void on_fault(int sig, void *info_arg, void *context)
 	if (base >= MMR_STACKS_ADDR && base < MMR_CHILD_BASE + MMR_CHILD_SIZE)
 		c = MMR_AT(base + MMR_STACK_STRIDE - MMR_CONTEXT_SIZE,
 			   struct mmr_child);
+	if (c && info->code > 0 && pc >= (uint64_t)mmr_content_begin &&
+	    pc < (uint64_t)mmr_content_exit) {
+		c->fault = sig;
+		FRAME_PC(uc) = (uint64_t)mmr_content_exit;
+		return;
+	}
 	if (!c || info->code <= 0 || pc < (uint64_t)mmr_touch_begin ||
 	    pc >= (uint64_t)mmr_touch_exit) {
 		die(c, sig, info->code);

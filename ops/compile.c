@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "compile.h"
+#include "content.h"
 #include "names.h"
 #include "needs.h"
 #include "print.h"
@@ -397,6 +398,8 @@ static void set_up(struct mmr_area *area, const struct mmr_case *c,
 	pr->page_size = (uint64_t)sysconf(_SC_PAGESIZE);
 	pr->huge_size = mmr_huge_page_size();
 	pr->keep = c->keep;
+	for (i = 0; i < c->nexpects; i++)
+		pr->content |= c->expects[i].kind == MMR_EXPECT_CONTENT;
 	for (i = 0; i < c->nneeds; i++) {
 		if (c->needs[i].kind != MMR_NEED_NOCAP)
 			continue;
@@ -444,6 +447,8 @@ static void lay_out(struct mmr_area *a, const struct mmr_case *c)
 		place(&size, MMR_PROC_SLOTS * sizeof(struct mmr_proc_slot));
 	a->stats_off = place(&size, (uint64_t)mmr_case_count(c) *
 					    sizeof(struct mmr_stat));
+	if (a->program.content)
+		a->content_off = place(&size, sizeof(struct mmr_content));
 	a->exits_off = place(&size, (uint64_t)(c->nprocs + 1) *
 					    sizeof(struct mmr_exit_stat));
 	a->size = (size + page - 1) & ~(page - 1);

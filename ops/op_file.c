@@ -62,7 +62,8 @@ static int64_t run_memfd_create(struct mmr_child *c, const struct mmr_insn *in)
 				      in->arg[MEMFD_HUGE].lo);
 
 	if (fd >= 0 && in->dst >= 0)
-		mmr_child_set_ref(c, in->dst, MMR_REF_FILE, fd, 0);
+		mmr_child_set_ref(c, in->dst, MMR_REF_FILE, fd,
+				  mmr_content_new_file(c));
 	return fd;
 }
 

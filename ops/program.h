@@ -94,6 +94,7 @@ struct mmr_program {
 	uint32_t drop_caps_lo, drop_caps_hi; /* nocap=: dropped by supervisor */
 	uint64_t may_write; /* bit i: setting i of setting.h */
 	struct mmr_outside outside;
+	uint32_t content; /* follow what is written (expect content) */
 	uint64_t exit_within_ns; /* that an exit may take, 0: nobody asks */
 	uint32_t ncpus; /* CPUs to use, cpus[] */
 	uint16_t cpus[64]; /* their kernel numbers */

@@ -76,6 +76,9 @@ struct mmr_detect_out {
 void mmr_detect_limits_tell(const struct mmr_detect_limits *l,
 			    struct mmr_area *area);
 
+/* True when the child read what was not written; fills out. */
+bool mmr_judge_content(struct mmr_area *area, struct mmr_suspect *out);
+
 struct mmr_detect;
 
 /* NULL: no memory. */

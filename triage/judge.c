@@ -2,7 +2,12 @@
 /* The rules: from what is watched to a verdict, or to the calm phase. */
 #include "watch.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "../ops/compile.h"
+#include "../ops/content.h"
 
 #define FAULTS_ONE_PAGE 100
 #define FAULTS_ANY 100000 /* in storm_ns */
@@ -327,6 +332,55 @@ static bool judge_calm(struct mmr_detect *d, int n, struct mmr_detect_out *out)
 	return true;
 }
 
+bool mmr_judge_content(struct mmr_area *area, struct mmr_suspect *out)
+{
+	const struct mmr_thread_slot *t;
+	const struct mmr_content *s;
+	uint32_t v;
+
+	if (!area->content_off)
+		return false;
+	s = MMR_AREA_AT(area, area->content_off, struct mmr_content);
+	if (atomic_load_explicit(&s->hit, memory_order_acquire) != 2)
+		return false;
+	memset(out, 0, sizeof(*out));
+	out->verdict = MMR_CORRUPTION;
+	out->area = area;
+	out->thread_slot = out->proc_slot = -1;
+	out->stmt = s->stat < area->program.nstats ? s->stat : -1;
+	if (s->thread_slot < MMR_THREAD_SLOTS) {
+		t = MMR_AREA_AT(area, area->threads_off,
+				struct mmr_thread_slot) +
+		    s->thread_slot;
+		out->thread_slot = (int)s->thread_slot;
+		out->proc_slot =
+			t->proc_slot < MMR_PROC_SLOTS ? t->proc_slot : -1;
+		out->host_pid = t->host_pid;
+		out->host_tid = t->host_tid;
+	}
+	v = s->value;
+	if (MMR_HOLDS_KIND(v) == MMR_HOLDS_BYTE)
+		snprintf(out->note, sizeof(out->note),
+			 "the page at 0x%" PRIx64
+			 " should have the byte 0x%02x "
+			 "%s%u of the last write; bits 0x%" PRIx64 " are wrong",
+			 s->addr, MMR_HOLDS_VALUE(v),
+			 MMR_HOLDS_ALL(v) ? "all over, from +" : "at +",
+			 MMR_HOLDS_POS(v), s->diff);
+	else
+		snprintf(out->note, sizeof(out->note),
+			 "the page at 0x%" PRIx64
+			 " should be zero; bits 0x%" PRIx64 " of it are not",
+			 s->addr, s->diff);
+	return true;
+}
+
+static bool judge_content(struct mmr_detect *d, struct mmr_detect_out *out)
+{
+	out->flagged = mmr_judge_content(d->area, &out->suspect);
+	return out->flagged;
+}
+
 static bool judge_crash(struct mmr_detect *d, struct mmr_detect_out *out)
 {
 	uint32_t slot;
@@ -351,8 +405,9 @@ bool mmr_judge(struct mmr_detect *d, struct mmr_detect_out *out)
 	if (n > MMR_THREAD_SLOTS)
 		n = MMR_THREAD_SLOTS;
 	d->suspecting = false;
-	if (judge_crash(d, out) || judge_storm(d, n, out) ||
-	    judge_call(d, n, out) || judge_late(d, out) || judge_exit(d, out))
+	if (judge_crash(d, out) || judge_content(d, out) ||
+	    judge_storm(d, n, out) || judge_call(d, n, out) ||
+	    judge_late(d, out) || judge_exit(d, out))
 		return true;
 	if (d->calm_ns)
 		return judge_calm(d, n, out);

@@ -82,6 +82,7 @@ static bool count(struct replay *p, const struct slot *s)
 	res->rounds += mmr_replay_rounds(&s->r, s->first_round);
 	res->rounds_void += s->r.rounds_void;
 	res->rounds_late += s->r.rounds_late;
+	res->compared += s->r.compared;
 	res->wall_ns += s->r.wall_ns;
 	if (s->r.verdict == MMR_VOID) {
 		res->voids++;

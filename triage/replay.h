@@ -37,6 +37,7 @@ struct mmr_replay_result {
 	uint64_t runs, hits, other_hits, voids, tool_failures;
 	uint64_t rounds, rounds_void;
 	uint64_t rounds_late; /* without a hit, with a start that came late */
+	uint64_t compared; /* as in a run */
 	int64_t wall_ns;    /* of all runs, without set-up */
 	int64_t elapsed_ns; /* of the whole replay */
 	double lo, hi;	    /* Clopper-Pearson 95 % of hits/runs */

@@ -101,6 +101,7 @@ json_t *mmr_result_to_json(const struct mmr_run_result *res)
 	json_object_set_new(j, "detect", json_integer(res->detect_ns));
 	json_object_set_new(j, "pause", json_integer(res->pause_ns));
 	json_object_set_new(j, "quarantined", json_integer(res->quarantined));
+	json_object_set_new(j, "compared", json_integer((json_int_t)res->compared));
 	json_object_set_new(j, "stmts", stmts);
 	json_object_set_new(j, "exits", exits);
 	json_object_set_new(j, "stacks", text(res->stacks));
@@ -221,6 +222,7 @@ int mmr_result_from_json(const json_t *j, const struct mmr_case *c,
 	res->detect_ns = (int64_t)get(j, "detect");
 	res->pause_ns = (int64_t)get(j, "pause");
 	res->quarantined = (int)get(j, "quarantined");
+	res->compared = (uint64_t)get(j, "compared");
 	res->stmts = calloc(json_array_size(stmts) + 1, sizeof(*res->stmts));
 	res->exits = calloc(json_array_size(exits) + 1, sizeof(*res->exits));
 	if (!res->stmts || !res->exits) {

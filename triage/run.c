@@ -417,11 +417,16 @@ static void last_look(struct run *r)
 				.proc_slot = -1,
 				.stmt = -1};
 	uint32_t slot = atomic_load(&area->crash_slot);
-	struct timespec ticks = {0, 40 * MS};
+	struct timespec tick = {0, 20 * MS};
+	int i;
 
-	/* What took too long is the monitor's to judge: two of its ticks. */
-	if (r->listed && atomic_load(&area->nlate))
-		nanosleep(&ticks, NULL);
+	/* What took too long is the monitor's to judge: a few of its ticks. */
+	for (i = 0; i < 15 && r->listed && atomic_load(&area->nlate); i++) {
+		r->event = mmr_target_receive(r->target);
+		if (r->event)
+			return;
+		nanosleep(&tick, NULL);
+	}
 	r->event = mmr_target_receive(r->target);
 	if (r->event)
 		return;
@@ -429,6 +434,8 @@ static void last_look(struct run *r)
 		s.verdict = MMR_CRASH;
 		if (slot && slot <= MMR_PROC_SLOTS)
 			s.proc_slot = (int)slot - 1;
+	} else if (mmr_judge_content(area, &s)) {
+		/* It is filled in. */
 	} else if (r->listed && mmr_klog_pending(&r->target->klog_mark)) {
 		s.verdict = MMR_KERNEL_LOG;
 		s.klog = mmr_klog_take(&r->target->klog_mark);

@@ -113,6 +113,7 @@ struct mmr_run_result {
 		char kernel[80], arch[16], text[160];
 		int cpus;
 	} guest;
+	uint64_t compared; /* pages that were read and known (expect content) */
 	int quarantined; /* tasks that could not be killed, set aside */
 };
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "../ops/compile.h"
+#include "../ops/content.h"
 #include "histogram.h"
 
 static uint64_t middle(int i, unsigned int shift)
@@ -175,6 +176,10 @@ int mmr_run_collect(const struct mmr_case *c, struct mmr_area *area,
 	res->rounds = atomic_load(&area->rounds_done);
 	res->rounds_void = atomic_load(&area->rounds_void);
 	res->rounds_late = atomic_load(&area->rounds_late);
+	if (area->content_off)
+		res->compared = atomic_load(
+			&MMR_AREA_AT(area, area->content_off,
+				     struct mmr_content)->compared);
 	res->nstmts = (int)area->program.nstats;
 	res->nexits = (int)area->program.nprocs + 1;
 	res->stmts = calloc((size_t)res->nstmts + 1, sizeof(*res->stmts));

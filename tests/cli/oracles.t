@@ -85,4 +85,190 @@ CASE
 speaks 'an exit over a limit of 3 ms' "$WORK/exit.case" long-exit
 sed 's/within=3ms/within=5s/' "$WORK/exit.case" >"$WORK/exit2.case"
 silent 'the same exit with time enough' "$WORK/exit2.case"
+
+# content: what must be so on every kernel, and races of all kinds, which it must
+# not blame; both compare pages, or silence would mean nothing.
+cat >"$WORK/content.case" <<'CASE'
+mmrace-case 1
+title   content: what must be right
+rounds  30 budget=10s
+expect  content
+
+process kid template
+  thread K
+    read m0 step=1p
+    read m2 step=1p
+    write m0 step=1p
+    read m0 step=1p
+    write m3
+    madvise m0 dontneed
+    read m0
+
+process main
+  thread A
+    m0 = mmap len=8p prot=rw flags=private|anon
+    read m0 step=1p
+    write m0
+    read m0
+    madvise m0 pageout
+    read m0 step=1p
+    m3 = mmap len=8p prot=rw flags=shared|anon
+    p0 = process_spawn kid
+    process_reap p0
+    read m0
+    read m3
+    madvise m0 dontneed off=2p len=3p
+    read m0
+    f0 = memfd_create
+    ftruncate f0 len=16p
+    m1 = mmap len=16p prot=rw flags=shared fd=f0
+    m2 = mmap len=16p prot=rw flags=private fd=f0
+    write m1 step=1p
+    read m2 step=1p
+    write m2 off=4p len=2p
+    read m1 step=1p
+    read m2 step=1p
+    fallocate f0 mode=keep_size|punch_hole off=2p len=3p
+    read m1 step=1p
+    read m2 step=1p
+    m0 = mremap m0 flags=maymove
+    read m0
+    ftruncate f0 len=4p
+    ftruncate f0 len=16p
+    read m1 step=1p
+    munmap m1
+    x0 = mmap len=4p prot=rw flags=private|anon|fixed at=0
+    write x0
+    x0 = mmap len=4p prot=rw flags=private|anon|fixed at=0
+    read x0
+    process_mrelease p0
+CASE
+cat >"$WORK/races.case" <<'CASE'
+mmrace-case 1
+title   content: races that are permitted
+rounds  20 budget=3s
+expect  content
+
+process kid template copies=2
+  thread K
+    loop 20
+      write m0 step=1p
+      read m1
+      write m1
+      madvise m0 dontneed
+      read m0
+    end
+
+process main
+  thread A
+    f0 = memfd_create
+    ftruncate f0 len=4p
+    m0 = mmap len=4p prot=rw flags=private|anon|fixed at=0
+    m1 = mmap len=4p prot=rw flags=shared fd=f0
+    signal go
+    loop 15
+      write m0
+      write m1
+      read m0
+      read m1
+      p0 = process_spawn kid
+      m0 = mmap len=4p prot=rw flags=private|anon|fixed at=0
+      read m0
+      process_reap p0
+    end
+  thread B cpu=other(A)
+    wait go
+    loop until=done(A)
+      write m0
+      read m1
+      madvise m0 dontneed
+      ftruncate f0 len=2p
+      ftruncate f0 len=4p
+      m0 = mmap len=4p prot=rw flags=private|anon|fixed at=0
+      m0 = mmap len=4p prot=rw flags=shared|anon|fixed at=0
+      read m0
+    end
+  thread C
+    wait go
+    loop until=done(A)
+      write m1 step=1p
+      read m0
+      m2 = mmap len=4p prot=rw flags=private fd=f0
+      write m2 step=1p
+      read m2
+      munmap m2
+      madvise m1 remove
+    end
+CASE
+for name in content races; do
+	silent "content: silent about $name" "$WORK/$name.case"
+	compared=$(t_json_get "$OUT" pages_compared)
+	[ "${compared:-0}" -gt 100 ]
+	t_result $? "... with pages compared (${compared:-none})"
+done
+
+# And a byte that changes behind its back, in each kind of place.
+pokes() { # NAME STATEMENTS
+	{
+		printf 'mmrace-case 1\nexpect  content\n\n'
+		printf 'process kid template\n  thread K\n    read m0\n\n'
+		printf 'process main\n  thread A\n'
+		printf '%s\n' "$2"
+	} >"$WORK/poke.case"
+	speaks "content: $1" "$WORK/poke.case" corruption
+}
+ANON='m0 = mmap len=8p prot=rw flags=private|anon'
+pokes 'a fresh page' "$ANON
+	poke m0 off=5000
+	read m0 step=1p"
+pokes 'a page that was written' "$ANON
+	write m0
+	poke m0 off=64
+	read m0 step=1p"
+pokes 'a page that was dropped' "$ANON
+	write m0
+	madvise m0 dontneed
+	poke m0
+	read m0 step=1p"
+pokes 'after mremap' "$ANON
+	write m0
+	m1 = mremap m0 flags=maymove
+	poke m1 off=4096
+	read m1 step=1p"
+pokes 'in a child, after fork' "$ANON
+	write m0
+	poke m0
+	p0 = process_spawn kid
+	process_reap p0"
+FILE='f0 = memfd_create
+	ftruncate f0 len=8p
+	m1 = mmap len=8p prot=rw flags=shared fd=f0
+	m0 = mmap len=8p prot=rw flags=private fd=f0'
+pokes 'of a file, seen by another mapping' "$FILE
+	write m1
+	poke m1 off=8192
+	read m0 step=1p"
+pokes 'of a private copy' "$FILE
+	write m1
+	write m0
+	poke m0
+	read m0 step=1p"
+pokes 'where a hole was punched' "$FILE
+	write m1
+	fallocate f0 mode=keep_size|punch_hole len=8p
+	poke m1 off=4096
+	read m1 step=1p"
+
+# What came back and what did not.
+cat >"$WORK/back.case" <<'CASE'
+mmrace-case 1
+rounds  3 budget=10s
+expect  restored AnonPages
+
+process main
+  thread A
+    m0 = mmap len=64M prot=rw flags=private|anon
+    write m0 step=1p
+CASE
+silent 'restored: memory that comes back' "$WORK/back.case"
 t_done
