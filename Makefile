@@ -177,7 +177,7 @@ $(B)/flags: FORCE
 .PHONY: FORCE
 FORCE:
 
-# text_fuzzer and import_fuzzer run nothing: all that they link is
+# text_fuzzer, import_fuzzer and klog_fuzzer run nothing: what they link is
 # instrumented.
 # race_fuzzer is guided by what can be seen from outside: nothing is.
 TEXT_FLAGS := -O1 -g -fno-omit-frame-pointer \
@@ -202,12 +202,18 @@ $(B)/import_fuzzer: $(IMPORT_OBJ)
 	$(call say,LINK)
 	$(Q)$(CLANG) -g -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)
 
+KLOG_OBJ := $(LIB_SRC:%.c=$(B)/text/%.o) $(B)/text/fuzz/klog_fuzzer.o
+
+$(B)/klog_fuzzer: $(KLOG_OBJ)
+	$(call say,LINK)
+	$(Q)$(CLANG) -g -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)
+
 $(B)/race_fuzzer: $(B)/fuzz/race_fuzzer.o $(B)/libmmr.a
 	$(call say,LINK)
 	$(Q)$(CLANG) -g -fsanitize=fuzzer -o $@ $^ $(LIBS)
 
 .PHONY: fuzzers
-fuzzers: $(B)/text_fuzzer $(B)/import_fuzzer $(B)/race_fuzzer \
+fuzzers: $(B)/text_fuzzer $(B)/import_fuzzer $(B)/klog_fuzzer $(B)/race_fuzzer \
 	$(B)/mmrace-child
 
 # The two commands of README.md.
@@ -301,6 +307,7 @@ fuzz: ## the fuzz targets, FUZZ_TIME=300 seconds each
 	@$(MAKE) --no-print-directory fuzzers
 	@$(TEST_ENV) tests/fuzz.sh text $(FUZZ_TIME)
 	@$(TEST_ENV) tests/fuzz.sh import $(FUZZ_TIME)
+	@$(TEST_ENV) tests/fuzz.sh klog $(FUZZ_TIME)
 	@$(TEST_ENV) tests/fuzz.sh race $(FUZZ_TIME)
 
 .PHONY: man install uninstall

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# fuzz.sh text|import|race SECONDS: runs a fuzz target; its corpus and what it finds
-# stay in BUILD/fuzz.  They end by -max_total_time.
+# fuzz.sh text|import|klog|race SECONDS: runs a fuzz target; its corpus and what
+# it finds stay in BUILD/fuzz.  They end by -max_total_time.
 
 set -u
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${MMR_BUILD:-build/release}
-target=${1:?text, import or race}
+target=${1:?text, import, klog or race}
 seconds=${2:?seconds}
 dir=$BUILD/fuzz/$target
 mkdir -p "$dir/corpus" "$dir/crashes" "$dir/seeds"
@@ -25,6 +25,12 @@ import)
 	exec "$BUILD/import_fuzzer" "${common[@]}" -max_len=16384 \
 		"$dir/corpus" "$dir/seeds"
 	;;
+klog)
+	cp tests/klog/*.log "$dir/seeds/"
+	rm -f "$dir/seeds/"*.case
+	exec "$BUILD/klog_fuzzer" "${common[@]}" -max_len=65536 \
+		"$dir/corpus" "$dir/seeds"
+	;;
 race)
 	# It runs on the kernel: its own memory, alarms and signals are not
 	# libFuzzer's business, and canaries would be findings.
@@ -32,7 +38,7 @@ race)
 		-handle_segv=0 -handle_bus=0 -max_len=16384 "$dir/corpus"
 	;;
 *)
-	echo 'usage: fuzz.sh text|import|race SECONDS' >&2
+	echo 'usage: fuzz.sh text|import|klog|race SECONDS' >&2
 	exit 2
 	;;
 esac

@@ -124,13 +124,12 @@ static int ladder_init(struct mmr_ladder *l, const struct mmr_suspect *s)
 	l->cpu_share = -1;
 	l->voluntary = -1;
 	l->involuntary = -1;
-	l->post_mortem = s->verdict == MMR_CRASH ||
+	l->post_mortem = s->over || s->verdict == MMR_CRASH ||
 			 s->verdict == MMR_KERNEL_LOG ||
 			 s->verdict == MMR_CORRUPTION || s->verdict == MMR_LEAK;
 	l->root = json_object();
 	l->missing = json_array();
 	look_at_slot(l);
-	l->verdict = s->verdict;
 	l->holder = -1;
 	l->ops0 = mmr_ladder_other_ops(l);
 	if (!l->tid)
@@ -363,7 +362,7 @@ static void conclude(struct mmr_ladder *l, struct mmr_run_result *res)
 				     l->s->verdict == MMR_LEAK);
 
 	mmr_ladder_classify(l);
-	res->verdict = l->verdict;
+	res->verdict = l->s->verdict;
 	res->stmt = l->s->stmt;
 	if (!said) /* else the oracle knows better what is wrong */
 		mmr_ladder_sentence(l, res->text, sizeof(res->text));

@@ -230,8 +230,8 @@ static void set_title(struct stream *t, struct mmr_klog_report *r,
 	t->titled = !is_cut_here(h->text);
 }
 
-static void begin(struct splitter *s, struct stream *t, size_t at,
-		  const char *kind, const struct head *h)
+static void begin(struct splitter *s, struct stream *t, const char *kind,
+		  const struct head *h)
 {
 	struct mmr_klog_report *r;
 
@@ -247,8 +247,8 @@ static void begin(struct splitter *s, struct stream *t, size_t at,
 	t->open = s->nreports++;
 	t->rules = 0;
 	set_title(t, r, kind, h);
-	if (t->edge && t->edge == at) {
-		s->lines[at - 1].owner = t->open;
+	if (t->edge) { /* the line ahead of it in its stream */
+		s->lines[t->edge - 1].owner = t->open;
 		t->rules = 1;
 	}
 }
@@ -267,6 +267,16 @@ static bool continues(const struct stream *t, const struct mmr_klog_report *r,
 	return strstr(text, "page dumped because") && r->lines < 64;
 }
 
+static bool blank(const struct line *l)
+{
+	size_t i;
+
+	for (i = 0; i < l->len; i++)
+		if (!strchr(" \t\r", l->at[i]) || !l->at[i])
+			return false;
+	return true;
+}
+
 static void one_line(struct splitter *s, size_t i)
 {
 	struct line *l = &s->lines[i];
@@ -275,9 +285,9 @@ static void one_line(struct splitter *s, size_t i)
 	struct stream *t;
 	struct head h;
 
+	if (blank(l))
+		return; /* nobody's */
 	read_head(l, &h);
-	if (!*skip_blanks(h.text))
-		return; /* blank: nobody's */
 	t = stream_of(s, h.caller);
 	if (t->us >= 0 && h.us > t->us + GAP_US)
 		t->open = NOBODY;
@@ -289,7 +299,7 @@ static void one_line(struct splitter *s, size_t i)
 		if (!t->titled)
 			set_title(t, r, kind, &h);
 	} else if (kind) {
-		begin(s, t, i, kind, &h);
+		begin(s, t, kind, &h);
 	}
 	if (t->open == NOBODY) {
 		t->edge = is_rule(h.text) ? i + 1 : 0;
@@ -320,16 +330,6 @@ static size_t cut_lines(const char *raw, size_t len, struct line *out)
 			out[n] = (struct line){raw, (size_t)(nl - raw), NOBODY};
 	}
 	return n;
-}
-
-static bool blank(const struct line *l)
-{
-	size_t i;
-
-	for (i = 0; i < l->len; i++)
-		if (!strchr(" \t\r", l->at[i]) || !l->at[i])
-			return false;
-	return true;
 }
 
 static void append(char *to, size_t *used, const struct line *l)

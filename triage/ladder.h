@@ -71,7 +71,6 @@ struct mmr_ladder {
 	uint64_t ops0; /* calls that others of its process had finished */
 
 	/* What that amounts to (ladder_class.c). */
-	enum mmr_verdict verdict;
 	enum mmr_stall stall;
 	bool lock_wait;	    /* for the address-space lock, by its stack */
 	int holder;	    /* in others[], who may have it; -1: nobody known */
@@ -123,9 +122,8 @@ void mmr_ladder_profile(struct mmr_ladder *l);
 /* Calls that threads of the culprit's process finished so far, without its
  * own. */
 uint64_t mmr_ladder_other_ops(const struct mmr_ladder *l);
-/* From what the steps have seen: the kind of stall, who may hold what it waits
- * for; a long call that waits for a lock which others take becomes
- * lock-starvation.  After the steps, before the sentence. */
+/* From what the steps have seen: the kind of stall, and who may hold what it
+ * waits for.  After the steps, before the sentence. */
 void mmr_ladder_classify(struct mmr_ladder *l);
 /* "storm", "blocked" and so on, for evidence.json. */
 const char *mmr_stall_name(enum mmr_stall s);

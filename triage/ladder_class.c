@@ -9,8 +9,7 @@
 #include "../ops/compile.h"
 #include "ladder.h"
 
-#define STARVED_CALLS 10 /* of others, during the look: they keep taking it */
-#define SPIN_SAMPLES 20	 /* fewer do not tell one place from many */
+#define SPIN_SAMPLES 20 /* fewer do not tell one place from many */
 
 /* Who calls the sleep on a read-write semaphore when that semaphore is the
  * lock of the address space (functions of mm/ and arch/, 4.14 to 6.18). */
@@ -170,9 +169,9 @@ static enum mmr_stall kind(const struct mmr_ladder *l)
 		return MMR_STALL_NONE;
 	if (s->wall_ns > 0 && s->pause_ns > s->wall_ns / 2)
 		return MMR_STALL_PAUSE;
-	if (l->verdict == MMR_FAULT_STORM)
+	if (l->s->verdict == MMR_FAULT_STORM)
 		return MMR_STALL_STORM;
-	if (l->verdict == MMR_LOCK_STARVATION)
+	if (l->s->verdict == MMR_LOCK_STARVATION)
 		return MMR_STALL_STARVED;
 	if (l->state == 't' || l->state == 'T')
 		return MMR_STALL_HELD;
@@ -190,16 +189,12 @@ void mmr_ladder_classify(struct mmr_ladder *l)
 {
 	uint64_t now;
 
-	l->verdict = l->s->verdict;
 	l->holder = -1;
 	l->lock_wait = l->steady && waits_for_mmap_lock(l->frames);
 	if (l->lock_wait) {
 		now = mmr_ladder_other_ops(l);
 		l->other_ops = now > l->ops0 ? now - l->ops0 : 0;
 		l->holder = find_holder(l);
-		if (l->other_ops >= STARVED_CALLS &&
-		    (l->verdict == MMR_LONG_SYSCALL || l->verdict == MMR_HANG))
-			l->verdict = MMR_LOCK_STARVATION;
 	}
 	l->stall = kind(l);
 }

@@ -116,7 +116,7 @@ static void add_holder(const struct mmr_ladder *l, struct text *t)
 
 	if (!l->lock_wait)
 		return;
-	if (l->verdict != MMR_LOCK_STARVATION)
+	if (l->s->verdict != MMR_LOCK_STARVATION)
 		add(t, ", waiting for the address-space lock");
 	if (l->holder < 0)
 		return;
@@ -207,7 +207,7 @@ static void add_faults(const struct mmr_ladder *l, struct text *t)
 	double rate = fault_rate(l);
 	uint64_t addr = l->addr_of ? l->addr : l->s->fault_addr;
 
-	if (l->verdict != MMR_FAULT_STORM && rate < 100)
+	if (l->s->verdict != MMR_FAULT_STORM && rate < 100)
 		return;
 	if (rate >= 0)
 		add(t, ", %.0f page faults/s", rate);
@@ -278,13 +278,14 @@ static void add_stalled(const struct mmr_ladder *l, struct text *t)
 	if (s->over) {
 		add(t, " took %.4g s", wall);
 		add_statement(l, t);
-		add(t, " (limit %.4g s): %.4g s on a CPU, %.4g s asleep, "
-		       "%.4g s waiting for a CPU",
+		add(t,
+		    " (limit %.4g s): %.4g s on a CPU, %.4g s asleep, "
+		    "%.4g s waiting for a CPU",
 		    seconds(s->limit_ns), seconds(s->cpu_ns),
 		    seconds(s->asleep_ns), seconds(s->delay_ns));
 		return;
 	}
-	switch (l->verdict) {
+	switch (l->s->verdict) {
 	case MMR_FAULT_STORM:
 		add(t, " faults again and again");
 		add_statement(l, t);
@@ -339,7 +340,7 @@ void mmr_ladder_sentence(const struct mmr_ladder *l, char *out, size_t n)
 	if (!n)
 		return;
 	out[0] = '\0';
-	switch (l->verdict) {
+	switch (l->s->verdict) {
 	case MMR_CRASH:
 		add_crash(l, &t);
 		break;
@@ -376,8 +377,8 @@ void mmr_ladder_signature(const struct mmr_ladder *l, char *sig, size_t nsig,
 	if (s->stmt >= 0 && st)
 		op = st->kind == MMR_STMT_OP ? st->op->name : "loop";
 	sig[0] = '\0';
-	add(&t, "%s", mmr_verdict_name(l->verdict));
-	switch (l->verdict) {
+	add(&t, "%s", mmr_verdict_name(l->s->verdict));
+	switch (l->s->verdict) {
 	case MMR_KERNEL_LOG:
 		mmr_signature_klog(s->klog ? s->klog : "", title,
 				   sizeof(title));
@@ -403,5 +404,5 @@ void mmr_ladder_signature(const struct mmr_ladder *l, char *sig, size_t nsig,
 			add(&t, " %s", l->frames);
 		break;
 	}
-	mmr_signature_id(l->verdict, sig, id, nid);
+	mmr_signature_id(l->s->verdict, sig, id, nid);
 }

@@ -9,8 +9,8 @@ if [ ! -x "$BUILD/text_fuzzer" ] || [ ! -x "$BUILD/race_fuzzer" ]; then
 	t_skip 'fuzz targets' 'no clang with libFuzzer here'
 	t_done
 fi
-T_TEXT=20 T_IMPORT=10 T_RACE=10
-[ -n "$LONG" ] && T_TEXT=300 T_IMPORT=300 T_RACE=300
+T_TEXT=20 T_IMPORT=10 T_KLOG=10 T_RACE=10
+[ -n "$LONG" ] && T_TEXT=300 T_IMPORT=300 T_KLOG=300 T_RACE=300
 export MMR_BUILD=${MMR_BUILD:-build/release}
 rm -rf "$BUILD/fuzz/race/corpus"
 
@@ -28,6 +28,7 @@ ends() { # NAME SECONDS: fuzz.sh ends clean, in time
 
 ends text $T_TEXT 1000
 ends import $T_IMPORT 100
+ends klog $T_KLOG 1000
 ends race $T_RACE 50
 n=$(find "$BUILD/fuzz/race/corpus" -type f | wc -l)
 [ "$n" -gt 3 ]

@@ -168,7 +168,7 @@ static void repeats(void **state)
 	json_t *v;
 	int i;
 
-	for (i = 0; i < 60; i++) {
+	for (i = 0; i < 500; i++) {
 		if (i == 1)
 			json_object_set_new(w->res.evidence, "text",
 					    json_string("later"));
@@ -177,8 +177,9 @@ static void repeats(void **state)
 				 0);
 	}
 	v = verdict(path);
-	assert_int_equal(json_integer_value(json_object_get(v, "count")), 60);
+	assert_int_equal(json_integer_value(json_object_get(v, "count")), 500);
 	json_decref(v);
+	assert_int_equal(mmr_finding_count(path), 500);
 	assert_non_null(strstr(slurp(path, "evidence.json"), "\"first\""));
 	snprintf(samples, sizeof(samples), "%s/samples", path);
 	assert_int_equal(entries(samples), 20);
@@ -202,6 +203,45 @@ static void rate_later(void **state)
 			 0);
 	assert_non_null(strstr(slurp(path, "case.case"), "seen    3/9\n"));
 	assert_non_null(strstr(slurp(path, "report.md"), "3 of 9 runs"));
+	/* A rate alone is no sighting, and has no sample. */
+	rate.hits = 4;
+	assert_int_equal(mmr_finding_rate(w->dir, w->c, &w->res, &rate), 0);
+	assert_int_equal(mmr_finding_count(path), 2);
+	assert_non_null(strstr(slurp(path, "report.md"), "4 of 9 runs"));
+	snprintf(w->res.id, sizeof(w->res.id), "hang-0000000000");
+	assert_int_equal(mmr_finding_rate(w->dir, w->c, &w->res, &rate),
+			 -ENOENT);
+}
+
+/* Found in a guest: its kernel, its CPUs and its own words, not ours. */
+static void in_a_guest(void **state)
+{
+	struct world *w = *state;
+	char path[512];
+	json_t *v;
+
+	strcpy(w->res.guest.kernel, "4.14.0-guest");
+	strcpy(w->res.guest.arch, "aarch64");
+	strcpy(w->res.guest.text, "QEMU guest (tcg), 3 CPUs");
+	w->res.guest.cpus = 3;
+	w->res.log = strdup("a line of its kernel\n");
+	assert_int_equal(mmr_finding_save(w->dir, w->c, NULL, &w->res, NULL,
+					  path, sizeof(path)),
+			 0);
+	v = verdict(path);
+	assert_string_equal(json_string_value(json_object_get(v, "kernel")),
+			    "4.14.0-guest");
+	assert_string_equal(json_string_value(json_object_get(v, "guest")),
+			    "QEMU guest (tcg), 3 CPUs");
+	json_decref(v);
+	assert_non_null(strstr(slurp(path, "case.case"),
+			       "kernel=4.14.0-guest arch=aarch64 cpus=3"));
+	assert_non_null(strstr(slurp(path, "report.md"), "QEMU guest (tcg)"));
+	assert_null(strstr(slurp(path, "report.md"), "MemTotal"));
+	assert_string_equal(slurp(path, "kernel.log"),
+			    "a line of its kernel\n");
+	free(w->res.log);
+	w->res.log = NULL;
 }
 
 /* A file that may not grow stands in for a full disk. */
@@ -258,6 +298,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(all_files, make, drop),
 		cmocka_unit_test_setup_teardown(repeats, make, drop),
 		cmocka_unit_test_setup_teardown(rate_later, make, drop),
+		cmocka_unit_test_setup_teardown(in_a_guest, make, drop),
 		cmocka_unit_test_setup_teardown(disk_full, make, drop),
 		cmocka_unit_test_setup_teardown(write_file, make, drop),
 	};
