@@ -11,7 +11,7 @@
 #define LATCH_SET 1u
 #define LATCH_WAITED 2u /* not set, and somebody sleeps on it */
 
-#define SYNC_START_NS 1500 /* from the last arrival to the common start */
+#define SYNC_START_NS 700 /* from the last arrival to the common start */
 #define SYNC_TIMEOUT_NS 1000000000
 #define SYNC_LATE_NS 100 /* a start later than that has missed its offset */
 #define SYNC_LATE_RAW_NS 1000 /* the same where a look at the clock is a call  \

@@ -137,14 +137,23 @@ static const struct mmr_stmt *map_of(const struct mmr_proc *p,
 	return NULL;
 }
 
+/* A wait that lasts as long as what the thread began: the exit of a process
+ * that it killed, the life of a thread.  Others race with that, too. */
+static bool is_end(const struct mmr_stmt *s)
+{
+	return s->op->id == MMR_OP_process_reap ||
+	       s->op->id == MMR_OP_thread_join;
+}
+
 bool mmr_timing_key(const struct mmr_proc *p, const struct mmr_stmt *s,
 		    struct mmr_calib_key *key)
 {
 	const struct mmr_stmt *map;
 	uint64_t n, step;
 
-	if (s->kind != MMR_STMT_OP || s->op->class == MMR_CLASS_WAIT ||
-	    s->op->class == MMR_CLASS_PURE || s->op->class == MMR_CLASS_BLOCK)
+	if (s->kind != MMR_STMT_OP || s->op->class == MMR_CLASS_PURE ||
+	    s->op->class == MMR_CLASS_BLOCK ||
+	    (s->op->class == MMR_CLASS_WAIT && !is_end(s)))
 		return false;
 	*key = (struct mmr_calib_key){.op = s->op->id};
 	map = map_of(p, s);
@@ -199,7 +208,11 @@ static int64_t segment(const struct mmr_proc *p, const struct row *r, int at,
 			break;
 		it = &r->items[i];
 		if (it->loop >= 0) {
-			if (it->loop < at) { /* ours: on at its head */
+			if (it->loop < at) {
+				/* Ours: what comes before the rendezvous is
+				 * set-up, unless nothing comes after it. */
+				if (ns)
+					break;
 				i = it->loop;
 				depth = 0;
 			} else if (depth) {
@@ -215,7 +228,7 @@ static int64_t segment(const struct mmr_proc *p, const struct row *r, int at,
 			turns[depth] = n < TURNS_MAX ? n : TURNS_MAX;
 			continue;
 		}
-		if (it->s->op->class == MMR_CLASS_WAIT ||
+		if ((it->s->op->class == MMR_CLASS_WAIT && !is_end(it->s)) ||
 		    it->s->op->class == MMR_CLASS_BLOCK)
 			break;
 		ns += turns[depth] * time_of(p, it->s, unknown);

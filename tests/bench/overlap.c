@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * overlap CHILD [REPETITIONS [MS]]: how many calls really overlapped in the
+ * kernel, by its tracepoints: of two threads of one address space, or of
+ * process_mrelease and the exit of a process.
+ *
+ * All scenarios take turns: the seed reports as they were reported, with
+ * rendezvous and offsets, generated cases of each profile, and a pair of
+ * threads written by hand that loop map, write, unmap.  Numbers are medians
+ * over repetitions, a CPU second is one of the scenario's own processes.
+ * Needs root, and tracepoints of system calls.
+ */
+#include "trace.h"
+
+#include <pthread.h>
+
+#include "../../fuzz/gen.h"
+#include "../../triage/calibrate.h"
+
+#define REPS_MAX 100
+#define SEEDS 12 /* of a profile, in one repetition */
+
+struct span {
+	uint64_t begin, end;
+	uint32_t pid, tid;
+};
+
+struct spans {
+	struct span *v;
+	size_t n, size;
+	uint64_t longest;
+};
+
+static const struct pair {
+	const char *name;
+	int call, partner;
+} pairs[] = {
+	{"munmap with fault", TRACE_MUNMAP, TRACE_FAULT},
+	{"munmap with clone", TRACE_MUNMAP, TRACE_CLONE},
+	{"mprotect with fault", TRACE_MPROTECT, TRACE_FAULT},
+	{"madvise with fault", TRACE_MADVISE, TRACE_FAULT},
+	{"mrelease with exit", TRACE_MRELEASE, TRACE_EXIT},
+	{"migrate with munmap", TRACE_MIGRATE, TRACE_MUNMAP},
+};
+#define PAIRS (sizeof(pairs) / sizeof(pairs[0]))
+
+#define HEAD "mmrace-case 1\nrounds 1000000 budget=10s\n\n"
+#define VICTIM                                                                 \
+	"process victim template\n  thread V\n"                                \
+	"    m0 = mmap len=1M prot=rw flags=private|anon\n"                    \
+	"    write m0 step=1p\n    signal ready\n    pause\n\n"
+
+/* S1: threads that map, write, unmap; one that makes threads. */
+#define S1_A(sync)                                                             \
+	"  thread A cpu=0\n    loop\n"                                         \
+	"      m0 = mmap len=2p prot=rw flags=shared|anon\n"                   \
+	"      write m0 step=1p\n" sync "      munmap m0\n    end\n"
+
+/* Two epochs a turn: B unmaps while A faults, then the other way round. */
+#define S1_FAULTS(skew_s, skew_t)                                              \
+	"  thread A cpu=0\n    loop\n"                                         \
+	"      m0 = mmap len=2p prot=rw flags=shared|anon\n"                   \
+	"      sync s\n      write m0 step=1p\n"                               \
+	"      sync t\n      munmap m0\n    end\n"                             \
+	"  thread B cpu=1\n"                                                   \
+	"    m1 = mmap len=2p prot=rw flags=shared|anon\n"                     \
+	"    write m1 step=1p\n    loop\n"                                     \
+	"      sync s skew=" skew_s "\n      munmap m1\n"                      \
+	"      m1 = mmap len=2p prot=rw flags=shared|anon\n"                   \
+	"      sync t skew=" skew_t "\n      write m1 step=1p\n    end\n"
+
+static const struct scenario {
+	const char *name, *text, *profile; /* neither: by hand */
+} scenarios[] = {
+	{"pair written by hand", NULL, NULL},
+	{"S1 as reported",
+	 HEAD "process main\n" S1_A("") "  thread B cpu=1\n    loop\n"
+					"      t0 = thread_spawn body=idle\n"
+					"      thread_join t0\n    end\n",
+	 NULL},
+	{"S1 timed, against threads",
+	 HEAD "process main\n" S1_A(
+		 "      sync s\n") "  thread B cpu=1\n    loop\n      sync s "
+				   "skew=auto\n"
+				   "      t0 = thread_spawn body=idle\n"
+				   "      thread_join t0\n    end\n",
+	 NULL},
+	{"S1 timed, against faults",
+	 HEAD "process main\n" S1_FAULTS("auto", "auto"), NULL},
+	{"S1 aligned, against faults",
+	 HEAD "process main\n" S1_FAULTS("-1500ns..-300ns", "200ns..1200ns"),
+	 NULL},
+	{"S2 as reported",
+	 HEAD VICTIM "process main\n  thread K\n"
+		     "    p0 = process_spawn victim\n    wait ready\n"
+		     "    signal go\n    kill p0 KILL\n    process_reap p0\n"
+		     "  thread R\n    wait go\n"
+		     "    process_mrelease p0 -> 0|EINVAL|EAGAIN|ESRCH\n",
+	 NULL},
+	{"S2 timed",
+	 HEAD VICTIM "process main\n  thread K\n"
+		     "    p0 = process_spawn victim\n    wait ready\n"
+		     "    sync s\n    kill p0 KILL\n    process_reap p0\n"
+		     "  thread R\n    wait ready\n    sync s skew=auto\n"
+		     "    process_mrelease p0 -> 0|EINVAL|EAGAIN|ESRCH\n",
+	 NULL},
+	{"profile storm", NULL, "storm"},
+	{"profile mrelease", NULL, "mrelease"},
+	{"profile mixed", NULL, "mixed"},
+};
+#define SCENARIOS (sizeof(scenarios) / sizeof(scenarios[0]))
+
+static struct trace trace;
+static struct spans spans[TRACE_KINDS];
+static const char *child;
+
+static void add_span(int kind, const struct span *s)
+{
+	struct spans *v = &spans[kind];
+
+	if (v->n == v->size) {
+		v->size = v->size ? 2 * v->size : 1 << 16;
+		v->v = realloc(v->v, v->size * sizeof(*v->v));
+		if (!v->v)
+			bench_fail("no memory");
+	}
+	if (s->end - s->begin > v->longest)
+		v->longest = s->end - s->begin;
+	v->v[v->n++] = *s;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+
+	return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+/* From events to calls: each thread is in one call of a kind at most. */
+static void make_spans(void)
+{
+	static struct span open[TRACE_KINDS][TRACE_PIDS];
+	size_t i;
+	int k;
+
+	memset(open, 0, sizeof(open));
+	for (k = 0; k < TRACE_KINDS; k++)
+		spans[k].n = spans[k].longest = 0;
+	for (i = 0; i < trace.n; i++) {
+		const struct trace_item *it = &trace.items[i];
+		/* The last thread that exits takes the memory along. */
+		uint32_t who = trace_points[it->point].kind == TRACE_EXIT
+				       ? it->pid
+				       : it->tid;
+		struct span *o;
+
+		k = trace_points[it->point].kind;
+		o = &open[k][who % TRACE_PIDS];
+		if (k == TRACE_FAULT) {
+			struct span s = {it->time, it->time, it->pid, it->tid};
+
+			add_span(k, &s);
+		} else if (!trace_points[it->point].ends) {
+			*o = (struct span){it->time, 0, it->pid, it->tid};
+		} else if (o->begin) {
+			o->end = it->time;
+			add_span(k, o);
+			o->begin = 0;
+		}
+	}
+	for (k = 0; k < TRACE_KINDS; k++)
+		qsort(spans[k].v, spans[k].n, sizeof(struct span), by_begin);
+}
+
+static bool meets(const struct span *s, const struct spans *with, bool exit)
+{
+	size_t lo = 0, hi = with->n, mid;
+
+	/* The first that begins after s has ended. */
+	while (lo < hi) {
+		mid = (lo + hi) / 2;
+		if (with->v[mid].begin <= s->end)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	while (lo-- > 0 && with->v[lo].begin + with->longest >= s->begin) {
+		const struct span *o = &with->v[lo];
+
+		if (o->end >= s->begin &&
+		    (exit ? o->pid != s->pid
+			  : o->pid == s->pid && o->tid != s->tid))
+			return true;
+	}
+	return false;
+}
+
+static void *by_hand_thread(void *arg)
+{
+	double end = *(double *)arg;
+	static _Atomic int number;
+	cpu_set_t set;
+	int i;
+
+	CPU_ZERO(&set);
+	CPU_SET(trace.cpus[number++ % trace.ncpus], &set);
+	sched_setaffinity(0, sizeof(set), &set);
+	while (bench_now_s() < end)
+		for (i = 0; i < 16; i++) {
+			volatile char *m =
+				mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+			m[0] = m[4096] = 1;
+			munmap((void *)(uintptr_t)m, 8192);
+		}
+	return NULL;
+}
+
+static pid_t by_hand(double end)
+{
+	pthread_t a, b;
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	pthread_create(&a, NULL, by_hand_thread, &end);
+	pthread_create(&b, NULL, by_hand_thread, &end);
+	pthread_join(a, NULL);
+	pthread_join(b, NULL);
+	_exit(0);
+}
+
+/* Waits while events are taken; CPU seconds of all of it. */
+static double wait_reading(pid_t pid)
+{
+	struct timespec ms = {0, 1000000};
+	struct rusage u;
+	int status;
+
+	while (wait4(pid, &status, WNOHANG, &u) != pid) {
+		trace_read(&trace);
+		nanosleep(&ms, NULL);
+	}
+	trace_read(&trace);
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+static void count(pid_t root, double *calls, double *met)
+{
+	size_t p, i;
+
+	trace_family(&trace, root);
+	make_spans();
+	for (p = 0; p < PAIRS; p++) {
+		const struct spans *c = &spans[pairs[p].call];
+
+		calls[p] += (double)c->n;
+		for (i = 0; i < c->n; i++)
+			met[p] += meets(&c->v[i], &spans[pairs[p].partner],
+					pairs[p].partner == TRACE_EXIT);
+	}
+	trace.n = 0;
+}
+
+static double run_case(struct mmr_case *c, uint64_t seed, int64_t ns,
+		       double *calls, double *met)
+{
+	struct mmr_compile_opts opts = {.seed = seed, .budget_ns = ns};
+	struct bench_child b = {.c = c};
+	struct mmr_diag d;
+	double cpu;
+	pid_t pid;
+
+	if (mmr_compile(c, &opts, &b.area, &b.fd, &d))
+		bench_fail(d.text);
+	trace_read(&trace);
+	trace.n = 0;
+	pid = bench_start(child, b.fd);
+	cpu = wait_reading(pid);
+	count(pid, calls, met);
+	mmr_calibrate_add(c, b.area);
+	mmr_area_close(b.area, b.fd);
+	return cpu;
+}
+
+static double run_profile(const char *name, int rep, int64_t ns, double *calls,
+			  double *met)
+{
+	const struct mmr_profile *p = mmr_profile_find(name);
+	double cpu = 0;
+	int i;
+
+	for (i = 0; p && i < SEEDS; i++) {
+		uint64_t seed = (uint64_t)rep * SEEDS + (uint64_t)i;
+		struct mmr_case *c = mmr_gen(seed, p);
+
+		if (!c)
+			bench_fail("no memory");
+		/* The pool and other nodes are not there: skipped. */
+		if (!c->nneeds && !c->nsettings)
+			cpu += run_case(c, seed, ns / SEEDS, calls, met);
+		mmr_case_free(c);
+	}
+	return cpu;
+}
+
+static double run_scenario(const struct scenario *s, int rep, int64_t ns,
+			   double *calls, double *met)
+{
+	struct mmr_case *c;
+	struct mmr_diag d;
+	double cpu;
+	pid_t pid;
+
+	if (s->profile)
+		return run_profile(s->profile, rep, ns, calls, met);
+	if (!s->text) {
+		trace_read(&trace);
+		trace.n = 0;
+		pid = by_hand(bench_now_s() + (double)ns / 1e9);
+		cpu = wait_reading(pid);
+		count(pid, calls, met);
+		return cpu;
+	}
+	if (mmr_case_parse(s->text, strlen(s->text), &c, &d, NULL, NULL))
+		bench_fail(d.text);
+	cpu = run_case(c, (uint64_t)rep, ns, calls, met);
+	mmr_case_free(c);
+	return cpu;
+}
+
+static double rate[SCENARIOS][PAIRS][REPS_MAX];
+static double share[SCENARIOS][PAIRS][REPS_MAX];
+
+static void report(int reps)
+{
+	size_t s, p;
+
+	for (s = 0; s < SCENARIOS; s++)
+		for (p = 0; p < PAIRS; p++) {
+			double r = bench_quantile(rate[s][p], (size_t)reps, .5);
+			double q =
+				bench_quantile(share[s][p], (size_t)reps, .5);
+
+			if (share[s][p][reps - 1] < 0)
+				continue;
+			printf("%-27s %-20s %9.0f overlaps a CPU s, %5.1f %% "
+			       "of the calls\n",
+			       scenarios[s].name, pairs[p].name, r,
+			       q < 0 ? 0 : q);
+		}
+}
+
+int main(int argc, char **argv)
+{
+	int reps = argc > 2 ? atoi(argv[2]) : 20, i;
+	int64_t ns = (argc > 3 ? atoi(argv[3]) : 300) * 1000000LL;
+	size_t s, p;
+
+	if (argc < 2 || reps < 1 || reps > REPS_MAX || ns < 1) {
+		fprintf(stderr, "usage: overlap CHILD [REPETITIONS [MS]]\n");
+		return 2;
+	}
+	child = argv[1];
+	if (!trace_begin(&trace)) {
+		printf("overlap: skipped, needs root and tracepoints\n");
+		return 0;
+	}
+	printf("overlap: %d repetitions of %lld ms, load %s\n", reps,
+	       (long long)ns / 1000000, bench_load());
+	/* One turn more, first, for the calibration. */
+	for (i = -1; i < reps; i++)
+		for (s = 0; s < SCENARIOS; s++) {
+			double calls[PAIRS] = {0}, met[PAIRS] = {0}, cpu;
+
+			cpu = run_scenario(&scenarios[s], i < 0 ? 0 : i, ns,
+					   calls, met);
+			for (p = 0; i >= 0 && p < PAIRS; p++) {
+				rate[s][p][i] = cpu > 0 ? met[p] / cpu : 0;
+				share[s][p][i] =
+					calls[p] > 0 ? met[p] * 100 / calls[p]
+						     : -1;
+			}
+		}
+	report(reps);
+	printf("overlap: %llu events lost, load %s\n",
+	       (unsigned long long)trace.lost, bench_load());
+	return 0;
+}
