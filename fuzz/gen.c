@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define BACKGROUND 30 /* percent of third and further threads */
+
 static const char *const thread_names[] = {"A", "B", "C", "D"};
 
 /* Which of the profile's operations this case uses. */
@@ -148,30 +150,6 @@ static void latch(struct mmr_gen_actor *a, int id, const char *name)
 	mmr_gen_done(a, s);
 }
 
-static void meet(struct mmr_gen_actor *a, int epoch)
-{
-	struct mmr_gen *g = a->g;
-	struct mmr_stmt *s = mmr_gen_op(a, MMR_OP_sync, NULL);
-	struct mmr_value *v;
-	int64_t lo, hi;
-	char name[16];
-
-	snprintf(name, sizeof(name), "s%d", epoch);
-	mmr_gen_name(g, s, "sync", name);
-	/* The first thread is what the others are moved against. */
-	if (a->spawner || mmr_gen_chance(&a->time, 20))
-		return;
-	if (mmr_gen_chance(&a->time, 55)) {
-		v = mmr_gen_arg(g, s, "skew");
-		v->set = true;
-		v->is_auto = true;
-		return;
-	}
-	hi = mmr_gen_span(&a->time);
-	lo = mmr_gen_chance(&a->time, 70) ? -mmr_gen_span(&a->time) : 0;
-	mmr_gen_time(g, s, "skew", lo, hi);
-}
-
 static void spawn_kid(struct mmr_gen_actor *a)
 {
 	struct mmr_gen *g = a->g;
@@ -216,17 +194,15 @@ static void turn(struct mmr_gen_actor *a)
 
 	if (kid)
 		spawn_kid(a);
-	if (g->epochs) {
+	if (g->epochs && !a->free) {
 		for (int e = 0; e < g->nepochs; e++) {
-			meet(a, e);
+			mmr_gen_meet(a, e);
 			/* The child dies right after the last rendezvous,
 			 * which is where the others look at it. */
 			if (kid && e == g->nepochs - 1 &&
 			    mmr_gen_chance(&a->rng, 70))
 				break;
-			n = mmr_gen_chance(&a->rng, 25) ? 2 : 1;
-			while (n--)
-				mmr_gen_verb(a);
+			mmr_gen_verb(a);
 		}
 	} else {
 		n = mmr_gen_in(&a->rng, g->p->body);
@@ -259,18 +235,6 @@ static struct mmr_gen_actor actor(struct mmr_gen *g, struct mmr_proc *p,
 	return a;
 }
 
-static void pin(struct mmr_gen *g, struct mmr_thread *t)
-{
-	struct mmr_rng r = mmr_gen_stream(g, "cpu");
-	const char *word = mmr_weights_draw(&g->p->cpu, NULL, mmr_rng_next(&r));
-
-	t->cpu = !strcmp(word, "other")	 ? MMR_CPU_OTHER
-		 : !strcmp(word, "same") ? MMR_CPU_SAME
-					 : MMR_CPU_ANY;
-	if (t->cpu != MMR_CPU_ANY)
-		t->cpu_thread = mmr_case_str(g->c, thread_names[0]);
-}
-
 /* From here on statements go into a loop. */
 static void loop_in(struct mmr_gen_actor *a, enum mmr_until until,
 		    int64_t count, const char *name)
@@ -292,7 +256,10 @@ static void plain_thread(struct mmr_gen *g, int index)
 		return;
 	a.spawner = index == 0;
 	if (index)
-		pin(g, a.thread);
+		mmr_gen_pin(g, a.thread, thread_names[0]);
+	/* Two meet; of more, some act in the background. */
+	a.free = !g->epochs ||
+		 (index > 1 && mmr_gen_chance(&a.time, BACKGROUND));
 	if (index == 0) {
 		mmr_gen_set_up(&a);
 		if (g->ordered)
@@ -303,7 +270,7 @@ static void plain_thread(struct mmr_gen *g, int index)
 	/* Loops that meet have the same number of turns, or those who are
 	 * done first would leave the others alone; free ones may also go on
 	 * as long as the first thread does. */
-	if (index && !g->epochs && mmr_gen_chance(&a.rng, 25))
+	if (index && a.free && (g->epochs || mmr_gen_chance(&a.rng, 25)))
 		loop_in(&a, MMR_UNTIL_DONE, 0, thread_names[0]);
 	else if (g->turns > 1)
 		loop_in(&a, MMR_UNTIL_COUNT, g->turns, NULL);
@@ -314,6 +281,17 @@ static void plain_thread(struct mmr_gen *g, int index)
 
 		mmr_gen_done(&a, s);
 	}
+}
+
+/* Widens windows of the others: an attribute of the case that stands in it as
+ * a thread, so that it is seen, exported, and taken out when it does nothing.
+ */
+static void widener(struct mmr_gen *g)
+{
+	struct mmr_gen_actor a = actor(g, g->main, "X");
+
+	if (!g->failed)
+		mmr_gen_widener(&a, thread_names[0]);
 }
 
 /* What thread_spawn runs beside `idle`: a few touches and gone. */
@@ -402,6 +380,8 @@ static void build(struct mmr_gen *g)
 		g->body = "W";
 	for (int i = 0; i < g->nthreads && !g->failed; i++)
 		plain_thread(g, i);
+	if (!g->failed && g->nthreads > 1 && mmr_gen_wants_widener(g))
+		widener(g);
 	if (!g->failed && mmr_gen_recipe_serves(g))
 		server(g);
 	if (g->body && !g->failed)

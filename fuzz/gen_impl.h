@@ -73,6 +73,7 @@ struct mmr_gen_actor {
 	struct mmr_block *block;  /* where it appends now */
 	struct mmr_rng rng, time; /* what, when */
 	bool spawner;		  /* owns the child process */
+	bool free;		  /* meets nobody */
 	bool in_kid;		  /* in the child process, or a thread body: */
 	bool is_body;		  /* fewer verbs */
 	int depth;		  /* of verbs within verbs */
@@ -130,6 +131,15 @@ void mmr_gen_recipe_set_up(struct mmr_gen_actor *a);
 bool mmr_gen_recipe_serves(const struct mmr_gen *g);
 void mmr_gen_recipe_server(struct mmr_gen_actor *a, bool at_end);
 void mmr_gen_recipe_heads(struct mmr_gen *g);
+
+/* gen_timing.c */
+/* The rendezvous before a step, with its offset. */
+void mmr_gen_meet(struct mmr_gen_actor *a, int epoch);
+/* Puts a thread on a CPU relative to that of the first one. */
+void mmr_gen_pin(struct mmr_gen *g, struct mmr_thread *t, const char *first);
+/* A thread that disturbs the others, so that what is short gets long. */
+bool mmr_gen_wants_widener(struct mmr_gen *g);
+void mmr_gen_widener(struct mmr_gen_actor *a, const char *first);
 
 /* gen_wrong.c: a statement that is wrong on purpose. */
 void mmr_gen_wrong(struct mmr_gen_actor *a);

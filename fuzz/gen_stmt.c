@@ -56,12 +56,13 @@ static void maybe_delay(struct mmr_gen_actor *a, const struct mmr_op *op)
 	if (!op || op->class == MMR_CLASS_WAIT || op->class == MMR_CLASS_PURE)
 		return;
 	/* A rendezvous has its own timing, its skew. */
-	if (a->g->epochs)
+	if (a->g->epochs && !a->free)
 		percent /= 3;
 	if (!mmr_gen_chance(&a->time, percent))
 		return;
 	s = append(a, MMR_OP_delay, NULL);
 	mmr_gen_time(a->g, s, "time", 0, mmr_gen_span(&a->time));
+	mmr_gen_arg(a->g, s, "time")->is_log = mmr_gen_chance(&a->time, 40);
 }
 
 struct mmr_stmt *mmr_gen_op(struct mmr_gen_actor *a, int id, const char *ref)

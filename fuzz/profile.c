@@ -47,7 +47,7 @@ static const struct key {
 	KEY(KEY_PERCENT, nodes),       KEY(KEY_PERCENT, ordered),
 	KEY(KEY_PERCENT, surplus),     KEY(KEY_PERCENT, reserve),
 	KEY(KEY_RANGE, reserve_pages), KEY(KEY_PERCENT, outside),
-	KEY(KEY_PERCENT, content),
+	KEY(KEY_PERCENT, content),     KEY(KEY_PERCENT, widen),
 };
 
 static void __attribute__((noreturn)) bad(int line, const char *what)

@@ -36,7 +36,7 @@ struct mmr_profile {
 	struct mmr_range large_pages, large_objects, reserve_pages;
 	/* Percent. */
 	int swarm, sync, delay, invalid, large, children, nodes, ordered;
-	int surplus, reserve, outside, content;
+	int surplus, reserve, outside, content, widen;
 };
 
 /* A word of the list, drawn by weight; "" when all weights are 0.  use, when

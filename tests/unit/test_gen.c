@@ -282,6 +282,12 @@ static void test_reach(void **state)
 		{"mixed", "prot=rx flags=private", 8},
 		{"mixed", "from=n0 to=n1", 4},
 		{"mixed", "process_mrelease", 20},
+		{"mixed", " skew=auto", 180},
+		{"mixed", " skew=log", 70},
+		{"storm", "membarrier private_expedited", 8},
+		{"storm", "mprotect x0", 8},
+		{"storm", "move_threads", 8},
+		{"storm", "nanosleep 20us..100us", 8},
 	};
 
 	(void)state;
