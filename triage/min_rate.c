@@ -15,15 +15,19 @@
 #include "stat.h"
 
 #define REF_HITS 20
-#define NULL_RUNS 6	/* times 1/p: shows f >= p/2 with 95 % */
-#define NULL_WRONG 0.35 /* of p: too many false alarms (the rule is 1/5) */
+#define NULL_RUNS 12 /* times 1/p: shows f >= p/3 with 98 % */
+/* Parts of p: too many false alarms, by a quick look and by a thorough one; and
+ * few enough.  The rule is 1/5. */
+#define NULL_WRONG 0.35
+#define NULL_WRONG_AGAIN 0.25
 #define NULL_FINE 0.12
+#define NULL_ALPHA 0.005
 
 #define CONTROL_GOOD 0.8
 #define CONTROL_LOST 0.25
 /* What fails nearly always is to go on doing so; and is soon seen not to. */
 #define CONTROL_GOOD_HIGH 0.85
-#define CONTROL_LOST_HIGH 0.5
+#define CONTROL_LOST_HIGH 0.55
 #define HIGH 0.7
 #define CONTROL_ERROR 0.05
 #define RARER 0.5
@@ -209,7 +213,9 @@ int mmr_search_null(struct mmr_search *s, double limit)
 
 	s->null_thorough = again;
 	memset(&s->null, 0, sizeof(s->null));
-	mmr_sprt_init(&t, NULL_WRONG * s->p, NULL_FINE * s->p, 0.005, 0.05);
+	mmr_sprt_init(&t, (again ? NULL_WRONG_AGAIN : NULL_WRONG) * s->p,
+		      NULL_FINE * s->p, NULL_ALPHA, 0.05);
+	t.most = UINT64_MAX; /* the time is bounded */
 	for (i = 0; s->ops->now(s->arg) <= end; i++) {
 		uint64_t hits = e[0].t.hits + e[1].t.hits;
 
@@ -338,18 +344,26 @@ static int go_back(struct mmr_search *s)
 	int lo = 0, hi = p->nhistory, rc = 0, i, took = 0;
 	const uint8_t *good, *bad;
 
-	while (hi - lo > 1) {
-		int mid = lo + (hi - lo) / 2;
+	for (;;) {
+		int mid = hi - lo > 1 ? lo + (hi - lo) / 2 : hi;
 		struct mmr_search_query q = {MMR_SEARCH_BEST,
 					     p->history + (size_t)mid * n, 0};
 
+		/* The one that is found is asked twice: each answer is wrong
+		 * with CONTROL_ERROR.  The best has been. */
+		if (mid == p->nhistory)
+			break;
 		rc = has_rate(s, &q, &c);
 		if (rc < 0)
 			break;
-		if (rc)
+		if (rc) {
 			lo = mid;
-		else
+			hi = mid == hi ? p->nhistory : hi;
+		} else if (mid == hi) {
+			break;
+		} else {
 			hi = mid;
+		}
 	}
 	/* Also when time is over: what is known to be good is the result. */
 	if (rc < 0 && rc != -ETIME && rc != -EINTR)
@@ -402,6 +416,8 @@ int mmr_search_control(struct mmr_search *s)
 		return 1;
 	p->refuted = 0;
 	rc = has_rate(s, &best, &c);
+	if (!rc && s->p < HIGH) /* it may be chance */
+		rc = has_rate(s, &best, &c);
 	if (rc < 0)
 		return rc;
 	if (rc) {

@@ -29,7 +29,7 @@
 #define TRUST 0.9	/* in the reference's rate */
 #define REFUTED 0.95	/* a test that failed is worth this much of a miss */
 #define BROKEN 0.9	/* void, if something needed is gone */
-#define SUSPECT_HITS 8
+#define SUSPECT_HITS 5
 #define MIN_WEIGHT 0.25
 #define DRIFTS 2       /* changes of the rate, then it is held against pairs */
 #define MIN_VOIDS 0.03 /* void share of a good program, at least */
