@@ -64,7 +64,7 @@ struct run {
 	bool settings, listed, ended;
 	struct mmr_outside outside;
 	uint64_t start_ns, oom_kills;
-	int64_t budget_ns;
+	int64_t budget_ns, pause0_ns;
 	struct mmr_event *event;
 };
 
@@ -207,9 +207,29 @@ static bool start(struct run *r)
 	return true;
 }
 
+static int64_t scaled(const struct run *r, int64_t ns)
+{
+	return (int64_t)((double)ns * r->target->limits.scale);
+}
+
 static int64_t elapsed(const struct run *r)
 {
 	return (int64_t)(mmr_engine_now_ns() - r->start_ns);
+}
+
+/*
+ * The time that the budget is for.  An emulated guest may stand still for most
+ * of it, when its host has other things to do; elsewhere the wall clock counts,
+ * as a run has to end when it is said to.
+ */
+static int64_t spent(const struct run *r)
+{
+	int64_t t = elapsed(r), pause, most = scaled(r, SECOND);
+
+	if (r->target->limits.scale < MMR_SCALE_EMULATED)
+		return t;
+	pause = mmr_monitor_pause_ns() - r->pause0_ns;
+	return t - (pause < most ? pause : most);
 }
 
 static bool suspecting(const struct run *r)
@@ -218,16 +238,11 @@ static bool suspecting(const struct run *r)
 						 memory_order_relaxed);
 }
 
-static int64_t scaled(const struct run *r, int64_t ns)
-{
-	return (int64_t)((double)ns * r->target->limits.scale);
-}
-
 /* ns until the next thing to do by the clock; < 0: kill it now. */
 static int64_t next_deadline(struct run *r, bool *end_sent, int64_t *killed_ns,
 			     int64_t *interrupted_ns)
 {
-	int64_t t = elapsed(r), end = r->budget_ns;
+	int64_t t = spent(r), end = r->budget_ns;
 	int64_t grace = scaled(r, GRACE_NS);
 	const struct mmr_area *area = r->target->area;
 
@@ -559,8 +574,7 @@ static void finish(struct run *r)
 
 static void run(struct run *r)
 {
-	int64_t pause = mmr_monitor_pause_ns();
-
+	r->pause0_ns = mmr_monitor_pause_ns();
 	r->budget_ns =
 		r->opts->budget_ns ? r->opts->budget_ns : r->c->budget_ns;
 	note_restored(r);
@@ -580,7 +594,7 @@ static void run(struct run *r)
 		say(r->res, MMR_TOOL_FAILED, "out of memory");
 	if (!r->event) /* nothing stood still in it */
 		mmr_calibrate_add(r->c, r->target->area);
-	r->res->pause_ns = mmr_monitor_pause_ns() - pause;
+	r->res->pause_ns = mmr_monitor_pause_ns() - r->pause0_ns;
 	check_restored(r);
 }
 
