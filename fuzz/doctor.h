@@ -21,5 +21,12 @@ const char *mmr_doctor_read(const char *path, char *buf, size_t n);
 void mmr_doctor_machine(struct mmr_doctor *d); /* kernel, CPUs, memory */
 void mmr_doctor_watch(struct mmr_doctor *d);   /* what evidence can be had */
 void mmr_doctor_calls(struct mmr_doctor *d);   /* system calls and ops */
+void mmr_doctor_calibration(struct mmr_doctor *d); /* is there a table */
+
+/* Measures the usual operations (some seconds; the engine runs) and stores
+ * the table.  0 or -errno with a sentence in why. */
+int mmr_doctor_calibrate(char *why, size_t n);
+/* The table, on standard output or into an array. */
+void mmr_doctor_table(json_t *array);
 
 #endif

@@ -207,7 +207,7 @@ static int write_all(FILE *f)
 	fprintf(f, "%s\n%s\n", MAGIC, host);
 	for (i = 0; i < SLOTS; i++) {
 		k = key_of(i);
-		if (table[i].count && mmr_op_by_id(k.op))
+		if (table[i].runs && mmr_op_by_id(k.op))
 			fprintf(f,
 				"%s %u %s %" PRIu64 " %" PRIu64 " %" PRIu64
 				" %" PRIu64 "\n",
@@ -310,11 +310,20 @@ bool mmr_calib_get(struct mmr_calib_key key, struct mmr_calib_time *t)
 	return known;
 }
 
+void mmr_calib_assume(struct mmr_calib_key key)
+{
+	pthread_mutex_lock(&lock);
+	if (have_table() && !table[slot_of(key)].count)
+		table[slot_of(key)] = (struct mmr_calib_time){
+			1, 0, MMR_CALIB_PRIOR_NS, MMR_CALIB_PRIOR_NS};
+	pthread_mutex_unlock(&lock);
+}
+
 static uint64_t blend(uint64_t old, uint64_t ns, double weight)
 {
 	double v = log((double)ns);
 
-	if (old)
+	if (old && weight < 1)
 		v = log((double)old) * (1 - weight) + v * weight;
 	v = exp(v);
 	return v < LONGEST_NS ? (uint64_t)(v + 0.5) : (uint64_t)LONGEST_NS;

@@ -61,6 +61,8 @@ void mmr_calib_reset(void);
 
 /* False: never seen; *t is the prior then. */
 bool mmr_calib_get(struct mmr_calib_key key, struct mmr_calib_time *t);
+/* Makes an entry with the prior, which the first run replaces. */
+void mmr_calib_assume(struct mmr_calib_key key);
 /* One run's operations of a kind.  The logarithms are averaged: the first
  * runs count alike, later ones by 1/20. */
 void mmr_calib_add(struct mmr_calib_key key, uint64_t count, uint64_t median_ns,

@@ -172,9 +172,15 @@ bool mmr_timing_key(const struct mmr_proc *p, const struct mmr_stmt *s,
 	return true;
 }
 
+/* How to look things up in the table, and whether all was there. */
+struct look {
+	bool assume; /* take what is not there for known, with the prior */
+	bool unknown;
+};
+
 /* What s takes, ns. */
 static int64_t time_of(const struct mmr_proc *p, const struct mmr_stmt *s,
-		       bool *unknown)
+		       struct look *look)
 {
 	struct mmr_calib_time t;
 	struct mmr_calib_key key;
@@ -183,8 +189,11 @@ static int64_t time_of(const struct mmr_proc *p, const struct mmr_stmt *s,
 		return s->args[0].is_log ? MMR_SWEEP_LOG_HI : s->args[0].hi;
 	if (!mmr_timing_key(p, s, &key))
 		return 0;
-	if (!mmr_calib_get(key, &t))
-		*unknown = true;
+	if (!mmr_calib_get(key, &t)) {
+		look->unknown = true;
+		if (look->assume)
+			mmr_calib_assume(key);
+	}
 	return (int64_t)t.p90_ns;
 }
 
@@ -197,7 +206,7 @@ static int64_t clamp(int64_t ns)
 
 /* From the sync at index `at` to the next wait. */
 static int64_t segment(const struct mmr_proc *p, const struct row *r, int at,
-		       bool *unknown)
+		       struct look *look)
 {
 	int64_t ns = 0, turns[MMR_CASE_MAX_DEPTH + 1] = {1}, n;
 	const struct item *it;
@@ -231,7 +240,7 @@ static int64_t segment(const struct mmr_proc *p, const struct row *r, int at,
 		if ((it->s->op->class == MMR_CLASS_WAIT && !is_end(it->s)) ||
 		    it->s->op->class == MMR_CLASS_BLOCK)
 			break;
-		ns += turns[depth] * time_of(p, it->s, unknown);
+		ns += turns[depth] * time_of(p, it->s, look);
 		if (ns >= CEILING_NS)
 			break;
 	}
@@ -254,7 +263,7 @@ static bool is_sync(const struct mmr_stmt *s, const char *name)
 /* The longest segment of one thread after a sync of that name; own: only
  * after this one.  0: it has none. */
 static int64_t longest(const struct mmr_proc *p, const struct row *r,
-		       const struct mmr_stmt *sync, bool own, bool *unknown)
+		       const struct mmr_stmt *sync, bool own, struct look *look)
 {
 	int64_t ns = 0, n;
 	int i;
@@ -264,14 +273,14 @@ static int64_t longest(const struct mmr_proc *p, const struct row *r,
 		    (own ? r->items[i].s != sync
 			 : !is_sync(r->items[i].s, sync->args[0].name)))
 			continue;
-		n = segment(p, r, i, unknown);
+		n = segment(p, r, i, look);
 		ns = n > ns ? n : ns;
 	}
 	return ns;
 }
 
 static void bounds(const struct mmr_case *c, const struct mmr_stmt *sync,
-		   int64_t *lo, int64_t *hi, bool *unknown)
+		   int64_t *lo, int64_t *hi, struct look *look)
 {
 	int64_t own = FLOOR_NS, others = FLOOR_NS, ns;
 	struct row r;
@@ -284,13 +293,13 @@ static void bounds(const struct mmr_case *c, const struct mmr_stmt *sync,
 			for (j = 0; j < p->nthreads; j++) {
 				if (!flat(&r, p->threads[j]))
 					continue;
-				ns = longest(p, &r, sync, true, unknown);
+				ns = longest(p, &r, sync, true, look);
 				if (ns) {
 					own = ns;
 					if (p->copies < 2)
 						continue;
 				}
-				ns = longest(p, &r, sync, false, unknown);
+				ns = longest(p, &r, sync, false, look);
 				others = ns > others ? ns : others;
 			}
 		}
@@ -303,9 +312,9 @@ static void bounds(const struct mmr_case *c, const struct mmr_stmt *sync,
 void mmr_timing_bounds(const struct mmr_case *c, const struct mmr_stmt *sync,
 		       int64_t *lo, int64_t *hi)
 {
-	bool unknown = false;
+	struct look look = {0};
 
-	bounds(c, sync, lo, hi, &unknown);
+	bounds(c, sync, lo, hi, &look);
 }
 
 typedef bool (*drawn_fn)(const struct mmr_case *c, struct mmr_stmt *s,
@@ -366,17 +375,33 @@ bool mmr_timing_draws(const struct mmr_case *c)
 static bool unknown_here(const struct mmr_case *c, struct mmr_stmt *s,
 			 struct mmr_value *v)
 {
-	bool unknown = false;
+	struct look look = {0};
 	int64_t lo, hi;
 
 	if (v->is_auto)
-		bounds(c, s, &lo, &hi, &unknown);
-	return unknown;
+		bounds(c, s, &lo, &hi, &look);
+	return look.unknown;
 }
 
 bool mmr_timing_unknown(const struct mmr_case *c)
 {
 	return each_drawn(c, unknown_here);
+}
+
+static bool assume_here(const struct mmr_case *c, struct mmr_stmt *s,
+			struct mmr_value *v)
+{
+	struct look look = {.assume = true};
+	int64_t lo, hi;
+
+	if (v->is_auto)
+		bounds(c, s, &lo, &hi, &look);
+	return false;
+}
+
+void mmr_timing_assume(const struct mmr_case *c)
+{
+	each_drawn(c, assume_here);
 }
 
 static bool bind(const struct mmr_case *c, struct mmr_stmt *s,

@@ -21,6 +21,9 @@ bool mmr_timing_draws(const struct mmr_case *c);
 /* c has a skew=auto, and the host never saw one of the operations that its
  * bounds follow from. */
 bool mmr_timing_unknown(const struct mmr_case *c);
+/* Takes what is unknown for known, with the prior, until it is measured: an
+ * operation that does not come to be run is not looked for again and again. */
+void mmr_timing_assume(const struct mmr_case *c);
 /* The entry of the table that statement s of p belongs to; false: none. */
 bool mmr_timing_key(const struct mmr_proc *p, const struct mmr_stmt *s,
 		    struct mmr_calib_key *key);

@@ -81,6 +81,7 @@ bool mmr_calibrate_first(const struct mmr_case *c,
 		return true;
 	mmr_run_result_free(res);
 	res->stmt = -1;
+	mmr_timing_assume(c);
 	spent = mmr_clock_monotonic() - start;
 	if (*budget_ns)
 		*budget_ns = *budget_ns > spent ? *budget_ns - spent : 1;
