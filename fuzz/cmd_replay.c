@@ -362,9 +362,14 @@ static int save(const struct mmr_cmd_opts *o, const struct mmr_case *c,
 		return 0;
 	rc = mmr_finding_save(dir, c, NULL, &r->last,
 			      r->runs > 1 ? &rate : NULL, path, n);
-	if (rc)
-		mmr_opts_error("the finding cannot be stored in %s: %s", dir,
-			       strerror(-rc));
+	if (rc) {
+		mmr_opts_error("the finding cannot be stored in %s: %s; what "
+			       "would have been its report.md:",
+			       dir, strerror(-rc));
+		fputc('\n', stderr);
+		mmr_finding_print(stderr, c, &r->last,
+				  r->runs > 1 ? &rate : NULL);
+	}
 	return rc;
 }
 

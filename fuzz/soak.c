@@ -81,6 +81,11 @@ static void save(struct mmr_soak *s, const struct mmr_case *c, uint64_t seed,
 	if (rc) {
 		fprintf(stderr, "mmrace soak: cannot store finding %s: %s\n",
 			res->id, strerror(-rc));
+		if (f->count == 1) { /* once is enough for a log */
+			fputs("what would have been its report.md:\n\n",
+			      stderr);
+			mmr_finding_print(stderr, c, res, NULL);
+		}
 		snprintf(f->path, sizeof(f->path), "(not stored: %s)",
 			 strerror(-rc));
 	}

@@ -24,7 +24,7 @@
 #include "helper.h"
 #include "ladder.h"
 
-#define OTHERS_MAX 64
+#define OTHERS_MAX 96
 #define SAMPLES 3
 #define SAMPLE_GAP_MS 30
 #define MAPS_MAX (96u << 10)

@@ -28,142 +28,6 @@
 /* Runner threads of one soak save into the same folder. */
 static pthread_mutex_t save_lock = PTHREAD_MUTEX_INITIALIZER;
 
-int mmr_mkdir_p(const char *path)
-{
-	char *copy = strdup(path), *p;
-	int ret = 0;
-
-	if (!copy)
-		return -ENOMEM;
-	for (p = copy + 1; *copy && *p; p++) {
-		if (*p != '/')
-			continue;
-		*p = '\0';
-		if (mkdir(copy, 0777) && errno != EEXIST)
-			ret = -errno;
-		*p = '/';
-		if (ret)
-			goto out;
-	}
-	if (mkdir(copy, 0777) && errno != EEXIST)
-		ret = -errno;
-out:
-	free(copy);
-	return ret;
-}
-
-static int sync_dir(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int ret = 0;
-
-	if (fd < 0)
-		return -errno;
-	/* Some file systems cannot sync a folder: then there is no need. */
-	if (fsync(fd) && errno != EINVAL)
-		ret = -errno;
-	close(fd);
-	return ret;
-}
-
-static int write_all(int fd, const void *data, size_t n)
-{
-	const char *p = data;
-
-	while (n) {
-		ssize_t done = write(fd, p, n);
-
-		if (done < 0 && errno != EINTR)
-			return -errno;
-		if (done > 0) {
-			p += done;
-			n -= (size_t)done;
-		}
-	}
-	return 0;
-}
-
-/* Writes and syncs; nothing is left of a file that did not get whole. */
-static int write_sync(const char *path, const void *data, size_t n)
-{
-	int fd, ret;
-
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return -errno;
-	ret = write_all(fd, data, n);
-	if (!ret && fsync(fd))
-		ret = -errno;
-	if (close(fd) && !ret)
-		ret = -errno;
-	if (ret)
-		unlink(path);
-	return ret;
-}
-
-/* Into what is there already and no plain file. */
-static int write_through(const char *path, const void *data, size_t n)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC), ret;
-
-	if (fd < 0)
-		return -errno;
-	ret = write_all(fd, data, n);
-	if (close(fd) && !ret)
-		ret = -errno;
-	return ret;
-}
-
-int mmr_write_file(const char *path, const void *data, size_t n)
-{
-	char *tmp = NULL, *dir = NULL, *slash;
-	struct stat st;
-	int ret;
-
-	/* A device or a pipe is written to, never put another file over. */
-	if (!stat(path, &st) && !S_ISREG(st.st_mode))
-		return write_through(path, data, n);
-	if (asprintf(&tmp, "%s.tmp-%d", path, getpid()) < 0)
-		return -ENOMEM;
-	ret = write_sync(tmp, data, n);
-	if (ret)
-		goto out;
-	if (rename(tmp, path)) {
-		ret = -errno;
-		unlink(tmp);
-		goto out;
-	}
-	dir = strdup(path);
-	slash = dir ? strrchr(dir, '/') : NULL;
-	if (slash)
-		slash[slash == dir] = '\0'; /* "/x" lies in "/" */
-	ret = slash ? sync_dir(dir) : dir ? sync_dir(".") : -ENOMEM;
-out:
-	free(dir);
-	free(tmp);
-	return ret;
-}
-
-void mmr_remove_tree(const char *path, int depth)
-{
-	const struct dirent *e;
-	DIR *d = opendir(path);
-	char *sub;
-
-	while (d && (e = readdir(d))) {
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
-			continue;
-		if (asprintf(&sub, "%s/%s", path, e->d_name) < 0)
-			break;
-		if (unlink(sub) && depth > 0)
-			mmr_remove_tree(sub, depth - 1);
-		free(sub);
-	}
-	if (d)
-		closedir(d);
-	rmdir(path);
-}
-
 struct save {
 	const struct mmr_case *c, *first;
 	const struct mmr_run_result *res;
@@ -227,7 +91,8 @@ static void put(struct save *s, const char *name, const char *text)
 	if (asprintf(&path, "%s/%s", s->folder, name) < 0) {
 		ret = -ENOMEM;
 	} else {
-		ret = text ? write_sync(path, text, strlen(text)) : -ENOMEM;
+		ret = text ? mmr_file_write_sync(path, text, strlen(text))
+			   : -ENOMEM;
 		free(path);
 	}
 	if (ret && !s->err)
@@ -327,12 +192,63 @@ static void put_all(struct save *s)
 	if (s->res->log && *s->res->log)
 		put(s, "kernel.log", s->res->log);
 	if (!s->err)
-		s->err = sync_dir(s->folder);
+		s->err = mmr_file_sync_dir(s->folder);
 	free(report);
 	free(first);
 	free(repro);
 	free(text);
 	json_decref(verdict);
+}
+
+/* Kernel and machine that it was found on: a guest's, or this one. */
+static void where(struct save *s)
+{
+	const struct mmr_run_result *res = s->res;
+
+	uname(&s->uts);
+	s->cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+	if (!res->guest.kernel[0])
+		return;
+	snprintf(s->uts.release, sizeof(s->uts.release), "%.64s",
+		 res->guest.kernel);
+	snprintf(s->uts.machine, sizeof(s->uts.machine), "%s", res->guest.arch);
+	s->cpus = res->guest.cpus;
+}
+
+static void now_text(struct save *s)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	gmtime_r(&now, &tm);
+	strftime(s->when, sizeof(s->when), "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+int mmr_finding_print(FILE *out, const struct mmr_case *c,
+		      const struct mmr_run_result *res,
+		      const struct mmr_rate *rate)
+{
+	struct save s = {.c = c, .res = res, .rate = rate};
+	struct mmr_report r = {.evidence = res->evidence,
+			       .timeline = res->timeline,
+			       .stacks = res->stacks};
+	json_t *verdict;
+	char *text, *repro;
+	int ret;
+
+	where(&s);
+	now_text(&s);
+	text = stamped_case(&s);
+	repro = repro_text(c);
+	verdict = verdict_json(&s);
+	r.verdict = verdict;
+	r.case_text = text;
+	r.repro = repro;
+	ret = verdict ? mmr_report_write(out, &r) : -ENOMEM;
+	free(text);
+	free(repro);
+	json_decref(verdict);
+	return ret;
 }
 
 static char *read_text(const char *folder, const char *name)
@@ -514,7 +430,7 @@ static void save_new(struct save *s, const char *findings, const char *final)
 	if (!s->err && rename(s->folder, final))
 		s->err = -errno;
 	if (!s->err) {
-		s->err = sync_dir(findings);
+		s->err = mmr_file_sync_dir(findings);
 	} else if (!rename(s->folder, partial)) {
 		free(s->folder);
 		s->folder = partial;
@@ -522,21 +438,6 @@ static void save_new(struct save *s, const char *findings, const char *final)
 	}
 out:
 	free(partial);
-}
-
-/* Kernel and machine that it was found on: a guest's, or this one. */
-static void where(struct save *s)
-{
-	const struct mmr_run_result *res = s->res;
-
-	uname(&s->uts);
-	s->cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
-	if (!res->guest.kernel[0])
-		return;
-	snprintf(s->uts.release, sizeof(s->uts.release), "%.64s",
-		 res->guest.kernel);
-	snprintf(s->uts.machine, sizeof(s->uts.machine), "%s", res->guest.arch);
-	s->cpus = res->guest.cpus;
 }
 
 int mmr_finding_save(const char *dir, const struct mmr_case *c,
@@ -547,8 +448,6 @@ int mmr_finding_save(const char *dir, const struct mmr_case *c,
 	struct save s = {.c = c, .first = first, .res = res, .rate = rate};
 	char *findings = NULL, *final = NULL, *verdict = NULL;
 	struct mmr_case *bound;
-	time_t now = time(NULL);
-	struct tm tm;
 	int ret;
 
 	if (n)
@@ -561,8 +460,7 @@ int mmr_finding_save(const char *dir, const struct mmr_case *c,
 		s.first = c;
 	}
 	where(&s);
-	gmtime_r(&now, &tm);
-	strftime(s.when, sizeof(s.when), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	now_text(&s);
 	ret = -ENOMEM;
 	if (asprintf(&findings, "%s/findings", dir) < 0)
 		goto out_bound;

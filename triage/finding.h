@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A finding on disk (DESIGN section 6): DIR/findings/<id>/ with case.case,
- * first.case, exact.case when offsets were drawn, verdict.json, evidence.json, stacks.txt, timeline.json,
- * report.md and repro.c; kernel.log when the kernel wrote something meanwhile,
- * samples/ when it was seen again.  Written into a temporary folder, fsynced,
- * renamed.
+ * first.case, exact.case when offsets were drawn, verdict.json, evidence.json,
+ * stacks.txt, timeline.json, report.md and repro.c; kernel.log when the kernel
+ * wrote something meanwhile, samples/ when it was seen again.  Written into a
+ * temporary folder, fsynced, renamed.
  */
 #ifndef MMR_TRIAGE_FINDING_H
 #define MMR_TRIAGE_FINDING_H
@@ -53,6 +53,12 @@ int mmr_finding_rate(const char *dir, const struct mmr_case *c,
 		     const struct mmr_rate *rate)
 	__attribute__((warn_unused_result));
 
+/* report.md of a hit that could not be stored, to read and keep by hand.  0,
+ * -ENOMEM or -EIO. */
+int mmr_finding_print(FILE *out, const struct mmr_case *c,
+		      const struct mmr_run_result *res,
+		      const struct mmr_rate *rate);
+
 /* How often a stored finding (its folder) was seen, over all soaks; 0 when
  * it cannot be read. */
 uint64_t mmr_finding_count(const char *folder);
@@ -62,5 +68,11 @@ int mmr_mkdir_p(const char *path);
 /* Writes a file atomically: temporary, fsync, rename, fsync of the folder. */
 int mmr_write_file(const char *path, const void *data, size_t n)
 	__attribute__((warn_unused_result));
+
+/* Writes and syncs; nothing is left of a file that did not get whole.  0 or
+ * -errno. */
+int mmr_file_write_sync(const char *path, const void *data, size_t n);
+/* The names in a folder are on the disk.  0 or -errno. */
+int mmr_file_sync_dir(const char *path);
 
 #endif

@@ -32,6 +32,8 @@ struct mmr_other {
 	int slot; /* -1: none of ours */
 	char state;
 	char frames[160];
+	uint32_t stmt; /* its statement + 1, 0 none or unknown */
+	pid_t like;    /* an earlier one in the same place; 0: the first */
 };
 
 struct mmr_ladder {

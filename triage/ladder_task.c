@@ -185,13 +185,12 @@ static const char *no_stack(const struct look *k)
 {
 	if (k->state == 'R')
 		return "(on a CPU: no kernel stack)\n";
-	if (k->wchan && strcmp(k->wchan, "0"))
-		return k->wchan;
 	return "(no kernel stack)\n";
 }
 
 /* Keeps another task for the classification.  The tid of one before it that
- * sleeps in the same place, else 0: of many stuck threads one stack is shown.
+ * is at the same statement in the same place, else 0: of many stuck threads
+ * one stack is shown.
  */
 static pid_t keep_other(struct mmr_ladder *l, const struct gather *g,
 			const struct look *k)
@@ -209,18 +208,71 @@ static pid_t keep_other(struct mmr_ladder *l, const struct gather *g,
 			     sizeof(o->frames));
 	if (!o->frames[0] && k->wchan && strcmp(k->wchan, "0"))
 		snprintf(o->frames, sizeof(o->frames), "%s", k->wchan);
+	if (o->slot >= 0)
+		o->stmt = atomic_load(
+			&(MMR_AREA_AT(l->s->area, l->s->area->threads_off,
+				      struct mmr_thread_slot) +
+			  o->slot)
+				 ->stmt);
+	o->like = 0;
 	l->nothers++;
-	for (i = 0; o->frames[0] && i < l->nothers - 1; i++)
-		if (!strcmp(o->frames, l->others[i].frames))
-			return l->others[i].tid;
-	return 0;
+	for (i = 0; o->frames[0] && i < l->nothers - 1 && !o->like; i++)
+		if (!l->others[i].like && o->stmt == l->others[i].stmt &&
+		    o->pid == l->others[i].pid &&
+		    !strcmp(o->frames, l->others[i].frames))
+			o->like = l->others[i].tid;
+	return o->like;
+}
+
+/* Those of which no stack was shown, after the one of which it was. */
+static void list_alike(struct mmr_ladder *l)
+{
+	int i, k, n;
+
+	for (i = 0; i < l->nothers; i++) {
+		for (k = i + 1, n = 0; k < l->nothers; k++)
+			n += l->others[k].like == l->others[i].tid;
+		if (!n || l->others[i].like)
+			continue;
+		fprintf(l->stacks, "%d more in the same place as tid %d:", n,
+			l->others[i].tid);
+		for (k = i + 1, n = 0; k < l->nothers; k++)
+			if (l->others[k].like == l->others[i].tid)
+				fprintf(l->stacks, "%s %d",
+					n++ % 12 ? "" : "\n ",
+					l->others[k].tid);
+		fputs("\n\n", l->stacks);
+	}
+}
+
+static void show_stack(struct mmr_ladder *l, const struct gather *g,
+		       const struct look *k)
+{
+	const char *prev = NULL;
+	int i;
+
+	stack_title(l, g->tid, k[g->n - 1].state);
+	for (i = 0; i < g->n; i++) {
+		if (!k[i].stack || !strchr(k[i].stack, '<') ||
+		    (prev && !strcmp(prev, k[i].stack)))
+			continue;
+		fprintf(l->stacks, "%s%s", prev ? "later:\n" : "kernel:\n",
+			k[i].stack);
+		prev = k[i].stack;
+	}
+	i = g->n - 1;
+	if (!prev && k[i].state != 'R' && k[i].wchan && strcmp(k[i].wchan, "0"))
+		fprintf(l->stacks,
+			"kernel: in %s (its stack cannot be read)\n\n",
+			k[i].wchan);
+	else
+		fprintf(l->stacks, "%s\n", prev ? "" : no_stack(&k[i]));
 }
 
 static void gather_end(struct mmr_ladder *l, struct gather *g, json_t *tasks)
 {
 	json_t *task, *samples = json_array();
 	struct look k[4];
-	const char *prev = NULL;
 	pid_t like = 0;
 	int i;
 
@@ -242,19 +294,8 @@ static void gather_end(struct mmr_ladder *l, struct gather *g, json_t *tasks)
 			culprit_facts(l, k, g->n);
 		else
 			like = keep_other(l, g, &k[g->n - 1]);
-		stack_title(l, g->tid, k[g->n - 1].state);
-		if (like)
-			fprintf(l->stacks, "kernel: as tid %d\n", like);
-		for (i = 0; i < g->n && !like; i++) {
-			if (!k[i].stack || !strchr(k[i].stack, '<') ||
-			    (prev && !strcmp(prev, k[i].stack)))
-				continue;
-			fprintf(l->stacks, "%s%s",
-				prev ? "later:\n" : "kernel:\n", k[i].stack);
-			prev = k[i].stack;
-		}
-		fprintf(l->stacks, "%s\n",
-			prev || like ? "" : no_stack(&k[g->n - 1]));
+		if (!like)
+			show_stack(l, g, k);
 	}
 	json_decref(samples);
 	for (i = 0; i < g->n; i++)
@@ -332,6 +373,7 @@ static const char *proc_step(struct mmr_ladder *l, bool brief)
 		g.lines[g.n++] = j;
 	}
 	gather_end(l, &g, tasks);
+	list_alike(l);
 	free(out);
 	json_object_set_new(l->root, "tasks", tasks);
 	if (ret)

@@ -501,8 +501,14 @@ void mmr_watch_sample(struct mmr_detect *d)
 	if (np > MMR_PROC_SLOTS)
 		np = MMR_PROC_SLOTS;
 	d->nsampled = d->nholders = 0;
+	/* Of many that stand still first those that should not: sleepers on
+	 * a futex wait for one of them, as a rule. */
 	for (i = 0; i < nt && d->nkernel; i++)
-		sample_thread(d, (int)i);
+		if (d->w[i].class != MMR_CLASS_BLOCK)
+			sample_thread(d, (int)i);
+	for (i = 0; i < nt && d->nkernel; i++)
+		if (d->w[i].class == MMR_CLASS_BLOCK)
+			sample_thread(d, (int)i);
 	for (i = 0; i < np && d->nexits; i++)
 		sample_process(d, (int)i);
 	/* Second pass: now it is known who else was on a CPU. */

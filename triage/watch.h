@@ -17,7 +17,7 @@
 #define MMR_STUCK_NS                                                           \
 	(900 * MMR_MS)	 /* one is stuck: calm (with the 100 ms                \
 			  * before it was sampled: 1 s) */
-#define MMR_WATCH_MAX 32 /* tasks and exits sampled a tick */
+#define MMR_WATCH_MAX 72 /* tasks and exits sampled a tick */
 #define MMR_PERF_MAX 4	 /* perf counters open at once */
 
 /* Where wall time went since the account was opened. */
