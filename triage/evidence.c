@@ -141,6 +141,17 @@ static int ladder_init(struct mmr_ladder *l, const struct mmr_suspect *s)
 	return l->root && l->missing ? 0 : -ENOMEM;
 }
 
+/* Gives a cure up to that time to show. */
+static bool settle(struct mmr_ladder *l, int ms)
+{
+	const struct timespec nap = {0, 1000000};
+	int i;
+
+	for (i = 0; i < ms && !mmr_ladder_moved(l); i++)
+		nanosleep(&nap, NULL);
+	return mmr_ladder_moved(l);
+}
+
 static json_t *hex(uint64_t v)
 {
 	return v ? json_sprintf("0x%llx", (unsigned long long)v) : json_null();
@@ -253,17 +264,6 @@ static void spool(struct mmr_ladder *l, char *path, size_t n)
 			  (double)(mmr_clock_monotonic() - begin) / 1e6,
 			  "bytes", (json_int_t)len));
 	free(text);
-}
-
-/* Gives a cure up to that time to show. */
-static bool settle(struct mmr_ladder *l, int ms)
-{
-	const struct timespec nap = {0, 1000000};
-	int i;
-
-	for (i = 0; i < ms && !mmr_ladder_moved(l); i++)
-		nanosleep(&nap, NULL);
-	return mmr_ladder_moved(l);
 }
 
 static void climb_one(struct mmr_ladder *l, const struct step *st, int number)
@@ -417,7 +417,8 @@ int mmr_evidence_take(const struct mmr_suspect *s, struct mmr_run_result *res)
 				    s->proc_slot + 1,
 				    (double)s->faults * 1e9 /
 					    (double)s->fault_ns);
-	if (mmr_ladder_moved(l))
+	/* What a command has done to it may take a moment to show. */
+	if (settle(l, s->before ? 200 : 0))
 		l->ended_by = s->before ? s->before : "itself";
 	head(l);
 	if (s->klog)

@@ -86,10 +86,14 @@ static double perf_watch(struct mmr_ladder *l, struct mmr_perf *p,
 	const struct timespec nap = {0, SLICE_MS * 1000000L};
 	int64_t begin = mmr_clock_monotonic(), last = begin, t;
 	uint64_t faults = 0, f;
+	bool profiled = false;
 	int i;
 
 	for (i = 0; i < SLICES && !mmr_ladder_moved(l); i++) {
-		if (i == FAULT_SLICES) {
+		/* On a busy machine it may not have run yet. */
+		if (!profiled && i >= FAULT_SLICES &&
+		    (sums[0].samples || i >= SLICES - 2)) {
+			profiled = true;
 			mmr_perf_stop_samples(p);
 			if (mmr_perf_profile_open(l->tid, profile))
 				mmr_ladder_missing(

@@ -139,7 +139,8 @@ static void culprit_facts(struct mmr_ladder *l, const struct look *k, int n)
 		snprintf(l->frames, sizeof(l->frames), "%s", l->wchan);
 	if (us <= 0)
 		return;
-	l->cpu_share = (double)(b->run_ns - a->run_ns) / (us * 1e3);
+	if (b->run_ns >= a->run_ns)
+		l->cpu_share = (double)(b->run_ns - a->run_ns) / (us * 1e3);
 	l->switch_ms = us / 1e3;
 	if (a->voluntary >= 0 && b->voluntary >= 0)
 		l->voluntary = b->voluntary - a->voluntary;
@@ -153,7 +154,8 @@ static void culprit_facts(struct mmr_ladder *l, const struct look *k, int n)
 			struct mmr_thread_slot) +
 	    l->s->thread_slot;
 	faults = atomic_load(&t->faults) - l->segv0;
-	l->faults_per_s = (double)(b->minflt - a->minflt) * 1e6 / us;
+	if (b->minflt >= a->minflt) /* else it has gone meanwhile */
+		l->faults_per_s = (double)(b->minflt - a->minflt) * 1e6 / us;
 	if (faults)
 		l->faults_per_s = (double)faults * 1e9 /
 				  (double)(mmr_clock_monotonic() - l->t0_ns);
