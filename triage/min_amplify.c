@@ -21,7 +21,10 @@
 #define BOUND_FACTOR 3 /* of the slowest hit */
 #define PROBE_HITS 3
 #define PROBE_RUNS 8
-#define MISS_SHARE 0.1		    /* of runs, that the rounds aim at */
+/* Of runs, that the rounds aim at: with t seconds a round and o to start a run,
+ * (o + R t) / p is least for p between 0.5 and 0.8, whatever t, o and the rate
+ * a round are. */
+#define MISS_SHARE 0.2
 #define ROUNDS_MAX_NS (10 * SECOND) /* of a run that hits nothing */
 #define NEVER_NS (45 * SECOND)	    /* "never fails" within a minute */
 #define SAID_NS (56 * SECOND)
@@ -159,7 +162,7 @@ int mmr_min_reference(struct mmr_min *m)
 		fresh_reference(m);
 	o.go_on = kept;
 	o.wait = wait;
-	o.limit = budget / 6;
+	o.limit = budget / 15;
 	rc = mmr_search_reference(s, &o);
 	mmr_min_bounds(m);
 	return rc == -ETIME ? 0 : rc;
@@ -336,7 +339,7 @@ static int measure_arm(struct mmr_min *m, struct mmr_case *arm,
 }
 
 /* One generation: 1 there is a better reference now, 0 none, -errno. */
-static int climb(struct mmr_min *m)
+static int climb(struct mmr_min *m, double until)
 {
 	struct mmr_case *arms[ARMS] = {NULL};
 	struct mmr_search *s = &m->search;
@@ -345,7 +348,7 @@ static int climb(struct mmr_min *m)
 	n = make_arms(m, arms, which);
 	m->arms = arms;
 	if (n > 1)
-		win = mmr_search_race(s, n, (uint64_t)(12 / s->p) + 16);
+		win = mmr_search_race(s, n, (uint64_t)(12 / s->p) + 16, until);
 	m->arms = NULL;
 	for (i = 0; i < n; i++)
 		if (i != win || win == 0)
@@ -357,13 +360,13 @@ static int climb(struct mmr_min *m)
 
 int mmr_min_amplify(struct mmr_min *m)
 {
-	double until = m->search.ops->now(m) + budget_s(m) / 5;
+	double until = m->search.ops->now(m) + budget_s(m) / 8;
 	int i, rc = 1, taken = 0;
 
 	for (i = 0; i < GENERATIONS && rc == 1 && m->search.p < RARE; i++) {
 		if (m->search.ops->now(m) > until)
 			break;
-		rc = climb(m);
+		rc = climb(m, until);
 		taken += rc == 1;
 	}
 	if (taken) {

@@ -74,15 +74,12 @@ static int candidates(const struct mmr_search_pass *p, const double *pi,
 
 	for (i = 0; i < p->n; i++) {
 		double free_of = 1;
-		bool hopeless = false;
 
 		if (p->out[i])
 			continue;
-		for (k = p->at[i]; k < p->at[i + 1]; k++) {
+		for (k = p->at[i]; k < p->at[i + 1]; k++)
 			free_of *= 1 - pi[p->list[k]];
-			hopeless |= pi[p->list[k]] >= most;
-		}
-		if (hopeless)
+		if (1 - free_of >= most)
 			continue;
 		out[n].needed = 1 - free_of;
 		out[n++].i = i;

@@ -15,9 +15,10 @@
 #include "min.h"
 
 #define TOOL_TRIES 5
+#define EMPTY_NS 300000000LL
 #define SECOND 1000000000LL
 
-/* Nothing of the case, but as long as one of its runs: what fails here is
+/* Nothing of the case, but about as long as one of its runs: what fails here is
  * the machine, or mmrace. */
 static struct mmr_case *empty_case(const struct mmr_min *m)
 {
@@ -38,7 +39,9 @@ static struct mmr_case *empty_case(const struct mmr_min *m)
 	s = t && op ? mmr_case_add_op(c, &t->body, op, NULL) : NULL;
 	if (s) {
 		s->args[0].set = true;
-		s->args[0].lo = ns < 1000 ? 1000 : ns > SECOND ? SECOND : ns;
+		s->args[0].lo = ns < 1000	? 1000
+				: ns > EMPTY_NS ? EMPTY_NS
+						: ns;
 		s->args[0].hi = s->args[0].lo;
 		if (!mmr_case_check(c, &diag))
 			return c;
@@ -114,9 +117,15 @@ static int failure_id(struct mmr_min *m, const struct mmr_run_result *r)
 {
 	int i;
 
-	for (i = 0; i < m->nsigs; i++)
-		if (!strcmp(m->sigs[i], r->signature))
-			return i;
+	for (i = 0; i < m->nsigs; i++) {
+		if (!mmr_replay_same(m->sigs[i], r->signature))
+			continue;
+		/* The one that says more. */
+		if (strlen(r->signature) > strlen(m->sigs[i]))
+			snprintf(m->sigs[i], sizeof(m->sigs[i]), "%s",
+				 r->signature);
+		return i;
+	}
 	if (m->nsigs == MMR_SEARCH_IDS)
 		return MMR_SEARCH_IDS - 1;
 	snprintf(m->sigs[i], sizeof(m->sigs[i]), "%s", r->signature);

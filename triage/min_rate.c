@@ -28,7 +28,6 @@
 /* What fails nearly always is to go on doing so; and is soon seen not to. */
 #define CONTROL_GOOD_HIGH 0.85
 #define CONTROL_LOST_HIGH 0.55
-#define HIGH 0.7
 #define CONTROL_ERROR 0.05
 #define RARER 0.5
 #define LENGTHEN 0.6
@@ -51,7 +50,7 @@ static int most_frequent(const struct mmr_search *s)
 /* Hits that make the rate known well enough: a high one needs fewer. */
 static uint64_t hits_wanted(uint64_t hits, uint64_t runs)
 {
-	return hits * 10 >= runs * 7 ? 6 : hits * 2 >= runs ? 10 : REF_HITS;
+	return hits * 10 >= runs * 7 ? 6 : hits * 2 >= runs ? 8 : REF_HITS;
 }
 
 /* The last run was a hit, as that ended the count: without it the rate is
@@ -88,7 +87,7 @@ static double mean_miss(const struct mmr_search_tally *t)
 
 static void take_reference(struct mmr_search *s)
 {
-	uint64_t all = s->ref.runs + s->ref.voids, fails = 0;
+	uint64_t fails = 0;
 	int i;
 
 	s->wanted = most_frequent(s);
@@ -97,7 +96,6 @@ static void take_reference(struct mmr_search *s)
 	s->ref.hits = s->ids[s->wanted];
 	s->ref.others = fails - s->ref.hits;
 	s->miss_cost = mean_miss(&s->ref);
-	s->voids = all ? (double)s->ref.voids / (double)all : 0;
 	s->p = s->ref.runs ? estimate(s->ref.hits, s->ref.runs) : 0;
 	s->now = s->p;
 }
@@ -249,11 +247,12 @@ int mmr_search_null(struct mmr_search *s, double limit)
 static int has_rate(struct mmr_search *s, const struct mmr_search_query *q,
 		    struct mmr_search_tally *c)
 {
+	bool high = s->p >= MMR_SEARCH_HIGH && !s->pass->rough;
 	struct mmr_search_step st = {
 		.why = MMR_SEARCH_CONTROL,
 		.what = q->what,
-		.p0 = (s->p < HIGH ? CONTROL_LOST : CONTROL_LOST_HIGH) * s->p,
-		.p1 = (s->p < HIGH ? CONTROL_GOOD : CONTROL_GOOD_HIGH) * s->p,
+		.p0 = (high ? CONTROL_LOST_HIGH : CONTROL_LOST) * s->p,
+		.p1 = (high ? CONTROL_GOOD_HIGH : CONTROL_GOOD) * s->p,
 		.alpha = CONTROL_ERROR,
 		.beta = CONTROL_ERROR,
 	};
@@ -416,7 +415,7 @@ int mmr_search_control(struct mmr_search *s)
 		return 1;
 	p->refuted = 0;
 	rc = has_rate(s, &best, &c);
-	if (!rc && s->p < HIGH) /* it may be chance */
+	if (!rc && s->p < MMR_SEARCH_HIGH) /* it may be chance */
 		rc = has_rate(s, &best, &c);
 	if (rc < 0)
 		return rc;
@@ -441,7 +440,7 @@ int mmr_search_control(struct mmr_search *s)
 	return recalibrate(s, &c);
 }
 
-int mmr_search_race(struct mmr_search *s, int n, uint64_t most)
+int mmr_search_race(struct mmr_search *s, int n, uint64_t most, double until)
 {
 	struct mmr_search_query q = {MMR_SEARCH_ARM, NULL, 0};
 	struct mmr_search_tally c[MMR_SEARCH_IDS] = {{0}};
@@ -451,7 +450,7 @@ int mmr_search_race(struct mmr_search *s, int n, uint64_t most)
 
 	if (n > MMR_SEARCH_IDS)
 		n = MMR_SEARCH_IDS;
-	while (win < 0 && done < most) {
+	while (win < 0 && done < most && s->ops->now(s->arg) < until) {
 		while (s->nfly < s->jobs && begun < most && !rc) {
 			q.arm = (int)(begun % (uint64_t)n);
 			rc = mmr_flight_start(s, &q, NULL);

@@ -19,11 +19,14 @@
 #define LOST_CAREFUL 0.4
 #define ALPHA 0.005
 #define BETA 0.01
+/* Two hits more are enough where a miss is rare; the control follows. */
+#define ALPHA_HIGH 0.028
 #define ALPHA_CAREFUL 0.02
 /* A lost one may still fail by mistake, and then some. */
 #define FALSE_FACTOR 1.5
 
 #define FIRST_LOOK 0.93 /* needed, for the time being */
+#define ROUGH_LOOK 0.8	/* where another pass looks closer */
 #define LAST_LOOK 0.99	/* needed */
 #define AGAIN 0.5	/* belief in what stayed, at the second look */
 #define TRUST 0.9	/* in the reference's rate */
@@ -31,8 +34,7 @@
 #define BROKEN 0.9	/* void, if something needed is gone */
 #define SUSPECT_HITS 5
 #define MIN_WEIGHT 0.25
-#define DRIFTS 2       /* changes of the rate, then it is held against pairs */
-#define MIN_VOIDS 0.03 /* void share of a good program, at least */
+#define DRIFTS 2 /* changes of the rate, then it is held against pairs */
 
 int mmr_search_init(struct mmr_search *s, const struct mmr_search_ops *ops,
 		    void *arg, int jobs)
@@ -172,6 +174,15 @@ void mmr_search_note(struct mmr_search *s, const struct mmr_search_step *st,
 	s->ops->note(s->arg, &step);
 }
 
+/* Of good programs; of a few runs little is known. */
+static double void_share(const struct mmr_search *s)
+{
+	double v = ((double)s->ref.voids + 1) /
+		   ((double)(s->ref.runs + s->ref.voids) + 4);
+
+	return v < BROKEN ? v : BROKEN;
+}
+
 double mmr_search_false(const struct mmr_search *s)
 {
 	double hits = (double)s->null.hits + s->pool_hits;
@@ -180,14 +191,14 @@ double mmr_search_false(const struct mmr_search *s)
 	return hits > 0 ? hits / runs : 0;
 }
 
-/* What a void run says against its candidate. */
-static void add_void(const struct mmr_search *s, struct mmr_sprt *t)
+/* A void run says something against a program that has never failed: that
+ * much less than a miss as good ones are void too. */
+static void add_void(const struct mmr_search *s, struct mmr_sprt *t,
+		     bool failed)
 {
-	double v = s->voids < MIN_VOIDS ? MIN_VOIDS : s->voids;
-
 	t->runs++;
-	/* ln(v / BROKEN), without a call for each run. */
-	t->l += v < 0.1 ? -2.5 : v < 0.3 ? -1.1 : v < 0.6 ? -0.4 : -0.1;
+	if (!failed)
+		t->l += t->reject * (BROKEN - void_share(s)) / 2;
 }
 
 int mmr_search_test(struct mmr_search *s, const struct mmr_search_query *q,
@@ -209,7 +220,7 @@ int mmr_search_test(struct mmr_search *s, const struct mmr_search_query *q,
 			goto out;
 		mmr_search_count(s, c, &r);
 		if (r.kind == MMR_SEARCH_VOID)
-			add_void(s, t);
+			add_void(s, t, c->hits || t->l > 0);
 		else
 			mmr_sprt_add(t, mmr_search_hit(s, &r),
 				     mmr_search_weight(s, r.cost));
@@ -254,7 +265,7 @@ static int test_pairs(struct mmr_search *s, const struct mmr_search_query *cand,
 		mmr_search_count(s, c, &a);
 		mmr_search_count(s, NULL, &b);
 		if (a.kind == MMR_SEARCH_VOID) {
-			add_void(s, t);
+			t->runs++;
 			continue;
 		}
 		if (b.kind == MMR_SEARCH_VOID ||
@@ -339,7 +350,10 @@ static int confirm(struct mmr_search *s, const uint8_t *set, double belief)
 	memcpy(gone, p->out, (size_t)p->n);
 	merge(gone, set, p->n);
 	mmr_sprt_init(&t, good * s->p, p0 > f ? p0 : f,
-		      careful ? ALPHA_CAREFUL : ALPHA, BETA);
+		      careful		       ? ALPHA_CAREFUL
+		      : s->p < MMR_SEARCH_HIGH ? ALPHA
+					       : ALPHA_HIGH,
+		      BETA);
 	known = counts_of(s, gone);
 	t.l = (double)known->hits * t.hit + known->misses * t.miss;
 	if (s->changes >= DRIFTS && s->p < 0.5)
@@ -391,8 +405,8 @@ static void learn_miss(struct mmr_search *s, const uint8_t *set,
 
 	if (r->kind == MMR_SEARCH_VOID) {
 		/* Of a good program void is rare: much like a miss. */
-		like = BROKEN - s->voids;
-		mmr_belief_miss(p->pi, set, p->n, like < 0 ? 0 : like);
+		like = BROKEN - void_share(s);
+		mmr_belief_miss(p->pi, set, p->n, like);
 		return;
 	}
 	mmr_belief_miss(p->pi, set, p->n, like);
@@ -563,7 +577,7 @@ static int explore(struct mmr_search *s, double most)
 static int run_pass(struct mmr_search *s, bool twice)
 {
 	struct mmr_search_pass *p = s->pass;
-	double look = FIRST_LOOK;
+	double look = p->rough ? ROUGH_LOOK : FIRST_LOOK;
 	int i, rc;
 
 	for (;;) {
@@ -591,6 +605,7 @@ static int make_pass(struct mmr_search_pass *p,
 
 	p->n = o->n;
 	p->care = o->care;
+	p->rough = o->rough;
 	p->out = calloc(n + 1, 1);
 	p->tmp = malloc(4 * n + 1);
 	p->pi = malloc((n + 1) * sizeof(*p->pi));

@@ -31,7 +31,8 @@
 #define MMR_SEARCH_JOBS 32
 /* Seconds; of runs that short the time is that of starting them. */
 #define MMR_SEARCH_MIN_COST 0.05
-#define MMR_SEARCH_IDS 16 /* failures told apart */
+#define MMR_SEARCH_HIGH 0.7 /* rates above it are known with a few runs */
+#define MMR_SEARCH_IDS 16   /* failures told apart */
 
 enum mmr_search_kind {
 	MMR_SEARCH_MISS,
@@ -128,6 +129,7 @@ struct mmr_search_tally {
 struct mmr_search_pass {
 	int n;
 	enum mmr_search_care care;
+	bool rough;   /* another pass looks closer */
 	uint8_t *out; /* taken away, from the base of the pass */
 	double *pi;   /* belief that it is needed */
 	uint64_t salt;
@@ -158,11 +160,10 @@ struct mmr_search {
 	int jobs; /* 1..MMR_SEARCH_JOBS */
 
 	/* The reference. */
-	int want;     /* the failure that counts, -1: the most frequent one */
-	int wanted;   /* which that is */
-	double p;     /* its rate a run: the anchor */
-	double now;   /* what is known of the best's: for beliefs */
-	double voids; /* share of void runs */
+	int want;   /* the failure that counts, -1: the most frequent one */
+	int wanted; /* which that is */
+	double p;   /* its rate a run: the anchor */
+	double now; /* what is known of the best's: for beliefs */
 	double miss_cost; /* seconds, 0 unknown */
 	struct mmr_search_tally ref;
 	uint64_t ids[MMR_SEARCH_IDS]; /* hits of each failure */
@@ -211,7 +212,8 @@ int mmr_search_null(struct mmr_search *s, double limit)
 
 /*
  * A pass over n elements.  prior: belief that one is needed, or pi/out of an
- * earlier one to go on with (NULL).  twice: what stays is looked at again.
+ * earlier one to go on with (NULL).  twice: what stays is looked at again;
+ * rough: another pass does.
  * out (n flags) gets what is taken away, also on error.  0, -errno, or
  * -ECANCELED: too many false alarms (s->refused).
  */
@@ -219,7 +221,7 @@ struct mmr_search_reduce {
 	int n;
 	enum mmr_search_care care;
 	double prior;
-	bool twice;
+	bool twice, rough;
 	const double *pi;
 	const uint8_t *out;
 };
@@ -227,8 +229,8 @@ int mmr_search_reduce(struct mmr_search *s, const struct mmr_search_reduce *o,
 		      uint8_t *out) __attribute__((warn_unused_result));
 
 /* Which of n variants (arms) first fails twice?  Its number, -1 when the
- * limit of runs came first, or -errno below -1. */
-int mmr_search_race(struct mmr_search *s, int n, uint64_t most)
+ * limit of runs or the time (now) came first, or -errno below -1. */
+int mmr_search_race(struct mmr_search *s, int n, uint64_t most, double until)
 	__attribute__((warn_unused_result));
 
 /* Fresh runs of the best, until one of the bounds is met (0: none). */

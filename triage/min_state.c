@@ -70,7 +70,6 @@ static int fields(struct mmr_min *m, struct field *f)
 	const struct field all[] = {
 		{.name = "p", .real = &s->p},
 		{.name = "now", .real = &s->now},
-		{.name = "voids", .real = &s->voids},
 		{.name = "miss_cost", .real = &s->miss_cost},
 		{.name = "pool_runs", .real = &s->pool_runs},
 		{.name = "pool_hits", .real = &s->pool_hits},

@@ -114,7 +114,7 @@ static int reduce_rounds(struct mmr_min *m)
 
 static int run_phase(struct mmr_min *m)
 {
-	struct mmr_search_reduce parts = {.prior = PRIOR_PARTS};
+	struct mmr_search_reduce parts = {.prior = PRIOR_PARTS, .rough = true};
 	struct mmr_search_reduce stmts = {.prior = PRIOR_STMTS, .twice = true};
 	struct mmr_search_reduce plain = {.care = MMR_SEARCH_CAREFUL,
 					  .prior = PRIOR_PLAIN};
@@ -323,7 +323,7 @@ static int begin(struct mmr_min *m)
 						 ? m->rounds
 						 : (uint64_t)m->first->rounds),
 		    seconds(m->hit_ns), seconds(m->miss_ns));
-	rc = mmr_search_null(s, seconds(m->opts->budget_ns) / 12);
+	rc = mmr_search_null(s, seconds(m->opts->budget_ns) / 25);
 	if (rc)
 		return rc;
 	if (s->refused) {

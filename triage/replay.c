@@ -52,6 +52,49 @@ uint64_t mmr_replay_rounds(const struct mmr_run_result *r, uint64_t first)
 	return r->rounds;
 }
 
+/* Where the frames begin: after verdict and operation. */
+static const char *frames_of(const char *sig)
+{
+	const char *s = strchr(sig, ' ');
+
+	s = s ? strchr(s + 1, ' ') : NULL;
+	return s ? s : sig + strlen(sig);
+}
+
+/* At least two frames of a, and half of them, are in b as well. */
+static bool share_frames(const char *a, const char *b)
+{
+	int n = 0, all = 0;
+	size_t la, lb;
+
+	for (; *a; a += la + (a[la] == '<')) {
+		const char *o;
+
+		la = strcspn(a, "<");
+		all++;
+		for (o = b; *o; o += lb + (o[lb] == '<')) {
+			lb = strcspn(o, "<");
+			if (la != lb || memcmp(a, o, la))
+				continue;
+			n++;
+			break;
+		}
+	}
+	return n >= 2 && 2 * n >= all;
+}
+
+bool mmr_replay_same(const char *a, const char *b)
+{
+	const char *fa = frames_of(a), *fb = frames_of(b);
+
+	if (!strcmp(a, b))
+		return true;
+	if (fa - a != fb - b || memcmp(a, b, (size_t)(fa - a)))
+		return false;
+	return !*fa || !*fb || share_frames(fa + 1, fb + 1) ||
+	       share_frames(fb + 1, fa + 1);
+}
+
 const char *mmr_answer_name(enum mmr_answer a)
 {
 	static const char *const names[] = {
@@ -93,7 +136,11 @@ static bool count(struct replay *p, const struct slot *s)
 		return first;
 	if (!p->want[0])
 		snprintf(p->want, sizeof(p->want), "%s", s->r.signature);
-	if (!strcmp(p->want, s->r.signature)) {
+	if (mmr_replay_same(p->want, s->r.signature)) {
+		/* The one that says more. */
+		if (strlen(s->r.signature) > strlen(p->want))
+			snprintf(p->want, sizeof(p->want), "%s",
+				 s->r.signature);
 		res->hits++;
 		return res->hits == 1;
 	}

@@ -37,11 +37,11 @@ struct mmr_replay_result {
 	uint64_t runs, hits, other_hits, voids, tool_failures;
 	uint64_t rounds, rounds_void;
 	uint64_t rounds_late; /* without a hit, with a start that came late */
-	uint64_t compared; /* as in a run */
-	int64_t wall_ns;    /* of all runs, without set-up */
-	int64_t elapsed_ns; /* of the whole replay */
-	double lo, hi;	    /* Clopper-Pearson 95 % of hits/runs */
-	bool precise;	    /* the asked precision was reached */
+	uint64_t compared;    /* as in a run */
+	int64_t wall_ns;      /* of all runs, without set-up */
+	int64_t elapsed_ns;   /* of the whole replay */
+	double lo, hi;	      /* Clopper-Pearson 95 % of hits/runs */
+	bool precise;	      /* the asked precision was reached */
 	enum mmr_answer answer;
 	uint64_t demanded;	    /* runs that a "no" would need, 0 unknown */
 	char signature[200];	    /* the failure that counts, "" none seen */
@@ -81,6 +81,13 @@ const char *mmr_answer_name(enum mmr_answer a);
  * as low as the lower end of its 80 % interval.
  */
 uint64_t mmr_replay_demand(int64_t hits, int64_t runs, double wrong);
+
+/*
+ * Do two signatures mean one failure?  Verdict and operation are the same, and
+ * so are two of the frames and half of either one's, or one of them has none:
+ * the stack was not caught then.
+ */
+bool mmr_replay_same(const char *a, const char *b);
 
 /* Rounds that a run began, the one of its hit included (r->rounds has those
  * at their end); first: its first round. */
