@@ -41,24 +41,27 @@ HEAD='| fault | profile | try | found after (s) | cases | rate (95 %) | statemen
 # 1 s without a page; d 2 s asleep in an exit and 1 s for each GiB mapped; b_ms
 # and d_ms are far more than 5 times that: a loaded machine stands still for
 # seconds, which count for no limit, and the stall has to be there still when it
-# is looked at.  c: 1 s on a CPU times the scale factor
-# of an emulated guest, 10; with the delay each process that shares the code
-# of mmrace-child (17 pages) adds 17 s.  The watchdog of an exported program
-# shares its code, some hundred pages, with what it watches: there a shorter
-# delay does.
+# is looked at.  c: 1 s on a CPU times the scale factor of an emulated guest,
+# 10; with the delay each process that shares the code of mmrace-child (17
+# pages) adds 17 s.
+#
+# An exported program knows nothing of emulation and allows a round 2 s; here it
+# gets the 8 s of `within`, where the stall lasts that long.  Its watchdog shares
+# some hundred pages of code with what it watches, so that a shorter delay does
+# for c.
 fault() {
-	kernel=$PLANTED on=
+	kernel=$PLANTED on= within=
 	case $1 in
 	a) args="mmrace_bug=0x01" profile=hugetlb verdict=long-exit
 		stack='synchronize_rcu|hugetlb_vmemmap_restore|wait_rcu_gp' ;;
 	b) args="mmrace_bug=0x02 mmrace.b_ms=20000" profile=storm
-		verdict=fault-storm
+		verdict=fault-storm within=8s
 		stack='mmr_touch_write|handle_mm_fault|exc_page_fault' ;;
 	c) args="mmrace_bug=0x04 mmrace.c_us=1000000" profile=migrate
-		on="mmrace_bug=0x04 mmrace.c_us=50000" verdict=long-syscall
+		on="mmrace_bug=0x04 mmrace.c_us=50000" verdict=long-syscall within=8s
 		stack='migrate_pages|remove_migration_pte' ;;
 	d) args="mmrace_bug=0x08 mmrace.d_ms=15000" profile=mrelease
-		verdict=long-exit stack='exit_mmap' ;;
+		verdict=long-exit stack='exit_mmap' within=8s ;;
 	off) args=$OFF profile=mixed ;;
 	debian:*) kernel=$1 args='' profile=mixed ;;
 	*) return 1 ;;
@@ -120,11 +123,13 @@ wants() {
 	sed -n 's/^needs .*hugepages>=\([0-9]*\).*/hugepages=\1/p' "$1"
 }
 
-# with_rounds CASE ROUNDS BUDGET: the same with other rounds.  What fails
-# rarely wants more of them than the few that a soak gives a case.
+# with_rounds CASE ROUNDS BUDGET [LINE]: the same with other rounds, and one
+# more line of the head.  What fails rarely wants more of them than the few that
+# a soak gives a case.
 with_rounds() {
 	sed -n '/^process/q;/^rounds/!p' "$1"
 	echo "rounds  $2 budget=$3"
+	[ -z "${4:-}" ] || echo "$4"
 	sed -n '/^process/,$p' "$1"
 }
 
@@ -156,7 +161,8 @@ minimise() {
 # exported CASE: the exit codes of the program in a fresh guest each.
 exported() {
 	local words
-	with_rounds "$1" $EXPORT_ROUNDS "${EXPORT_SECONDS}s" >"$dir/export.case"
+	with_rounds "$1" $EXPORT_ROUNDS "${EXPORT_SECONDS}s" \
+		"${within:+expect  progress within=$within}" >"$dir/export.case"
 	"$MMRACE" export "$dir/export.case" --to c -o "$dir/repro.c" \
 		>"$dir/export.log" 2>&1 &&
 		$CC -O2 -s -static -pthread -o "$dir/repro" "$dir/repro.c" \
