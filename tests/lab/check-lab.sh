@@ -50,7 +50,7 @@ HEAD='| fault | profile | try | found after (s) | cases | rate (95 %) | statemen
 # some hundred pages of code with what it watches, so that a shorter delay does
 # for c.
 fault() {
-	kernel=$PLANTED on= within=
+	kernel=$PLANTED on='' within=''
 	case $1 in
 	a) args="mmrace_bug=0x01" profile=hugetlb verdict=long-exit
 		stack='synchronize_rcu|hugetlb_vmemmap_restore|wait_rcu_gp' ;;
