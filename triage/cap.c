@@ -32,8 +32,7 @@ static struct {
 	enum cap_mode mode;
 	/* Folders of the groups; v2: one for memory and pids. */
 	char memory[MMR_CGROUP_PATH], pids[MMR_CGROUP_PATH];
-	char tasks[MMR_CGROUP_PATH];  /* where processes live */
-	char parent[MMR_CGROUP_PATH]; /* v2: of the group with the caps */
+	char tasks[MMR_CGROUP_PATH]; /* where processes live */
 	char freezer[MMR_CGROUP_PATH], freezer_base[MMR_CGROUP_PATH]; /* v1 */
 	uint64_t bytes;
 	char text[160];
@@ -92,6 +91,8 @@ static int make_v2(const char *own)
 {
 	int rc = mmr_cgroup_enable(own, "memory pids");
 
+	if (!rc)
+		rc = mmr_cgroup_note(own);
 	if (rc)
 		return rc;
 	rc = mmr_cgroup_make(own, cap.memory, sizeof(cap.memory));
@@ -132,10 +133,8 @@ static int start_v2(void)
 	if (lock < 0)
 		return lock;
 	for (i = 0; i < 2; i++) {
-		if (!make_v2(own)) {
-			snprintf(cap.parent, sizeof(cap.parent), "%s", own);
+		if (!make_v2(own))
 			break;
-		}
 		mmr_cgroup_release(own);
 		slash = strrchr(own, '/');
 		if (!mount || !slash || (size_t)(slash - own) < mount)
@@ -149,12 +148,20 @@ static int start_v2(void)
 	return -ENOTSUP;
 }
 
-static int start_v1(void)
+/* A group of ours below `own`, which the journal knows before. */
+static int make_v1(const char *own, char *out, size_t n)
+{
+	if (mmr_cgroup_note(own))
+		return -EACCES;
+	return mmr_cgroup_make(own, out, n);
+}
+
+static int make_all_v1(void)
 {
 	char own[MMR_CGROUP_PATH - 32];
 
 	if (mmr_cgroup_own("memory", own, sizeof(own)) ||
-	    mmr_cgroup_make(own, cap.memory, sizeof(cap.memory))) {
+	    make_v1(own, cap.memory, sizeof(cap.memory))) {
 		cap.memory[0] = 0;
 		return -ENOENT;
 	}
@@ -168,7 +175,7 @@ static int start_v1(void)
 		return -EPERM;
 	}
 	if (mmr_cgroup_own("pids", own, sizeof(own)) ||
-	    mmr_cgroup_make(own, cap.pids, sizeof(cap.pids)) ||
+	    make_v1(own, cap.pids, sizeof(cap.pids)) ||
 	    mmr_cgroup_put_number(cap.pids, "pids.max", PIDS_MAX)) {
 		if (cap.pids[0])
 			rmdir(cap.pids);
@@ -177,12 +184,23 @@ static int start_v1(void)
 	/* For groups of cases; without it they cannot be frozen. */
 	if (mmr_cgroup_own("freezer", cap.freezer_base,
 			   sizeof(cap.freezer_base) - 32) ||
-	    mmr_cgroup_make(cap.freezer_base, cap.freezer, sizeof(cap.freezer)))
+	    make_v1(cap.freezer_base, cap.freezer, sizeof(cap.freezer)))
 		cap.freezer[0] = 0;
 	snprintf(cap.tasks, sizeof(cap.tasks), "%s", cap.memory);
 	cap.mode = CAP_V1;
 	cap_swap();
 	return 0;
+}
+
+static int start_v1(void)
+{
+	int rc, lock = mmr_cgroup_lock();
+
+	if (lock < 0)
+		return lock;
+	rc = make_all_v1();
+	mmr_cgroup_unlock(lock);
+	return rc;
 }
 
 /* What killed engines left, in hierarchies that we shall not use too. */
@@ -221,7 +239,7 @@ int mmr_cap_start(void)
 
 void mmr_cap_stop(void)
 {
-	int lock = cap.mode == CAP_V2 ? mmr_cgroup_lock() : -1;
+	int lock = mmr_cgroup_lock();
 
 	if (*cap.memory)
 		mmr_cgroup_remove(cap.memory, REMOVE_MS);
@@ -229,8 +247,9 @@ void mmr_cap_stop(void)
 		mmr_cgroup_remove(cap.pids, REMOVE_MS);
 	if (*cap.freezer)
 		mmr_cgroup_remove(cap.freezer, REMOVE_MS);
+	/* And what others left, where nobody else is any more. */
 	if (lock >= 0)
-		mmr_cgroup_release(cap.parent);
+		mmr_cgroup_release(NULL);
 	mmr_cgroup_unlock(lock);
 	cap.mode = CAP_NONE;
 	cap.memory[0] = cap.pids[0] = cap.freezer[0] = 0;

@@ -18,7 +18,8 @@
 
 #define PREFIX "mmrace-"
 #define DEPTH 4 /* of groups below one of ours */
-#define LINES 16
+#define LINES 48
+#define NOTHING "-" /* to switch off */
 
 int mmr_cgroup_put(const char *dir, const char *file, const char *text)
 {
@@ -343,15 +344,40 @@ int mmr_cgroup_enable(const char *dir, const char *controllers)
 	return rc;
 }
 
-/* A journal may only name groups: below the mount of v2. */
+int mmr_cgroup_note(const char *dir)
+{
+	struct line lines[LINES];
+	int i, n = journal_read(lines);
+
+	for (i = 0; i < n; i++)
+		if (!strcmp(lines[i].dir, dir))
+			return 0;
+	if (n == LINES)
+		return -ENOSPC;
+	snprintf(lines[n].dir, sizeof(lines[n].dir), "%s", dir);
+	snprintf(lines[n].words, sizeof(lines[n].words), NOTHING);
+	return journal_write(lines, n + 1);
+}
+
+/* A journal may only name groups: below the mount of a hierarchy. */
 static bool is_group(const char *dir)
 {
-	char mount[256];
+	char line[1024], where[256], type[32];
+	FILE *f = fopen("/proc/self/mounts", "re");
+	bool found = false;
+	size_t len;
 
-	find_mount(NULL, mount, sizeof(mount));
-	return *mount && !strncmp(dir, mount, strlen(mount)) &&
-	       (!dir[strlen(mount)] || dir[strlen(mount)] == '/') &&
-	       !strstr(dir, "/..");
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%*s %255s %31s", where, type) != 2 ||
+		    strncmp(type, "cgroup", 6))
+			continue;
+		len = strlen(where);
+		found = !strncmp(dir, where, len) &&
+			(!dir[len] || dir[len] == '/');
+	}
+	if (f)
+		fclose(f);
+	return found && !strstr(dir, "/..");
 }
 
 void mmr_cgroup_release(const char *dir)
@@ -371,8 +397,9 @@ void mmr_cgroup_release(const char *dir)
 				   sizeof(text));
 			/* Somebody else's group may use it now: then it has to
 			 * stay. */
-			mmr_cgroup_put(lines[i].dir, "cgroup.subtree_control",
-				       text);
+			if (strcmp(lines[i].words, NOTHING))
+				mmr_cgroup_put(lines[i].dir,
+					       "cgroup.subtree_control", text);
 		}
 		lines[i].dir[0] = 0;
 		changed = true;

@@ -39,6 +39,9 @@ int mmr_cgroup_lock(void); /* a descriptor, or -errno */
 void mmr_cgroup_unlock(int lock);
 /* Switches controllers ("memory pids") on for groups below dir.  0, -errno */
 int mmr_cgroup_enable(const char *dir, const char *controllers);
+/* Puts down that a group of ours will be below dir, so that the next engine
+ * looks there, wherever it is itself.  0, -errno */
+int mmr_cgroup_note(const char *dir);
 /* Switches off again what we switched on, where no mmrace-* group is left:
  * below dir, or with NULL wherever the journal says, after a sweep. */
 void mmr_cgroup_release(const char *dir);

@@ -203,23 +203,39 @@ int mmr_swap_make(struct mmr_swap_area *s, int (*journal)(void), char *text,
 	return file;
 }
 
-static int remove_zram(int i, int *removed)
+static int try_remove_zram(int i)
 {
 	char path[64], number[16];
 	int rc;
 
 	snprintf(path, sizeof(path), "/dev/zram%d", i);
-	if (swapoff(path) && errno == ENOMEM)
+	if (swapoff(path) && errno != EINVAL && errno != ENOENT)
 		return -errno;
 	snprintf(path, sizeof(path), "/dev/mmrace-zram%d", i);
-	if (!access(path, F_OK) && swapoff(path) && errno == ENOMEM)
+	if (swapoff(path) && errno != EINVAL && errno != ENOENT)
 		return -errno;
 	unlink(path);
 	if (access(zram_file(path, sizeof(path), i, ""), F_OK))
 		return 0;
-	put(zram_file(path, sizeof(path), i, "reset"), "1");
+	rc = put(zram_file(path, sizeof(path), i, "reset"), "1");
+	if (rc)
+		return rc;
 	snprintf(number, sizeof(number), "%d", i);
-	rc = put(CONTROL "hot_remove", number);
+	return put(CONTROL "hot_remove", number);
+}
+
+/* What a process that is just dying has in it keeps it busy for a moment, as
+ * does whoever looks at a new device. */
+static int remove_zram(int i, int *removed)
+{
+	struct timespec step = {0, 20000000};
+	int rc = -EBUSY, tries;
+
+	for (tries = 0; rc && tries < 100; tries++) {
+		if (tries)
+			nanosleep(&step, NULL);
+		rc = try_remove_zram(i);
+	}
 	if (!rc)
 		(*removed)++;
 	return rc;
