@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,6 +81,39 @@ static int open_line(void)
 		close(fd);
 	}
 	return -1;
+}
+
+/*
+ * While a request is at work a sign of life goes out every second, which is
+ * noise to whoever reads a frame: how long a run takes says nothing of whether
+ * the guest still runs user space.
+ */
+static struct {
+	pthread_mutex_t lock; /* of what is written, too */
+	bool busy;
+	int fd;
+} life = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void *life_main(void *arg)
+{
+	const char sign = MMR_WIRE_ALIVE;
+
+	(void)arg;
+	for (;;) {
+		sleep(1);
+		pthread_mutex_lock(&life.lock);
+		if (life.busy)
+			(void)!write(life.fd, &sign, 1);
+		pthread_mutex_unlock(&life.lock);
+	}
+	return NULL;
+}
+
+static void set_busy(bool busy)
+{
+	pthread_mutex_lock(&life.lock);
+	life.busy = busy;
+	pthread_mutex_unlock(&life.lock);
 }
 
 /* Something always goes out: the runner takes silence for a hang. */
@@ -230,6 +264,7 @@ static _Noreturn void serve(int fd)
 		req = json_loadb(data, n, 0, NULL);
 		free(data);
 		cmd = json_string_value(json_object_get(req, "cmd"));
+		set_busy(true);
 		if (cmd && !strcmp(cmd, "run"))
 			ans = do_run(req);
 		else if (cmd && !strcmp(cmd, "exec"))
@@ -239,6 +274,7 @@ static _Noreturn void serve(int fd)
 		else
 			ans = failure("unknown request");
 		json_decref(req);
+		set_busy(false);
 		reply(fd, ans);
 	}
 }
@@ -248,11 +284,15 @@ static _Noreturn void agent(void)
 	struct utsname u;
 	char text[256] = "";
 	int fd = open_line();
+	pthread_t thread;
 
 	if (fd < 0) {
 		printf("mmrace-guest: no second serial port\n");
 		pause();
 	}
+	life.fd = fd;
+	if (pthread_create(&thread, NULL, life_main, NULL))
+		printf("mmrace-guest: no thread\n");
 	mmr_cap_share(85);
 	if (mmr_engine_start("/mmrace-child", text, sizeof(text)))
 		printf("mmrace-guest: %s\n", text);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "../ops/clock.h"
@@ -21,16 +22,36 @@
 #define BOOT_LIMIT (120 * SEC)
 #define RESTORE_LIMIT (20 * SEC)
 #define RESTORE_TRIES 2
+#define SILENCE (60 * SEC)    /* a sign of life is due every second */
+#define RUN_LIMIT (600 * SEC) /* and then a run that never ends is a hang */
 #define CONSOLE_KEEP 65536
 
-/* Until the first byte of an answer; an interrupt ends it within 0.1 s. */
+/* Takes signs of life from the line; false: an answer begins, or its end. */
+static bool lives(int line)
+{
+	char c;
+
+	if (recv(line, &c, 1, MSG_PEEK) != 1 || c != MMR_WIRE_ALIVE)
+		return false;
+	return recv(line, &c, 1, 0) == 1;
+}
+
+/*
+ * Until the first byte of an answer; an interrupt ends it within 0.1 s.  A
+ * guest that gives no sign of life for long does not run user space any more.
+ */
 static int wait_answer(struct mmr_guest_member *m, int64_t end)
 {
-	while (mmr_clock_monotonic() < end) {
+	int64_t silence = mmr_clock_monotonic() + SILENCE;
+
+	while (mmr_clock_monotonic() < (end < silence ? end : silence)) {
 		struct pollfd p = {.fd = m->qemu.line, .events = POLLIN};
 
-		if (poll(&p, 1, 100) > 0)
-			return 0;
+		if (poll(&p, 1, 100) > 0) {
+			if (!lives(m->qemu.line))
+				return 0;
+			silence = mmr_clock_monotonic() + SILENCE;
+		}
 		if (mmr_engine_interrupted())
 			return -EINTR;
 		if (!mmr_qemu_alive(&m->qemu))
@@ -300,12 +321,8 @@ int mmr_guest_run(struct mmr_guest *g, const struct mmr_case *c,
 			return 0;
 		}
 	}
-	/* The run itself, the wait for a suspect, its evidence, and a machine
-	 * several times slower. */
 	err = ask(m, request(m, c, o),
-		  (budget > 0 ? budget : 30 * SEC) +
-			  (m->conf.kvm ? 60 : 110) * SEC,
-		  &ans);
+		  (budget > 0 ? budget : 30 * SEC) + RUN_LIMIT, &ans);
 	if (err == -ENOMEM) { /* ours: it says nothing of the guest */
 		res->verdict = MMR_TOOL_FAILED;
 		snprintf(res->text, sizeof(res->text), "out of memory");

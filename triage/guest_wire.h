@@ -13,6 +13,8 @@
 
 #define MMR_WIRE_CHUNK 2048u
 #define MMR_WIRE_MAX (64u << 20)
+/* Between frames: the agent is at work. */
+#define MMR_WIRE_ALIVE '.'
 
 /* Reads a frame; the caller frees *data, which ends in a NUL beyond n.
  * ack: answer each chunk with '+'.  deadline_ns: CLOCK_MONOTONIC, 0 none.
