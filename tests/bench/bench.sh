@@ -19,7 +19,8 @@ echo "kernel $(uname -r), $(nproc) CPUs, load $(cut -d ' ' -f 1-3 /proc/loadavg)
 if [ -x "$BUILD/bench/s1" ]; then
 	"$BUILD/bench/s1" "$BUILD/mmrace-child" "$BUILD/bench/s1_hand" || rc=1
 fi
-"$BUILD/bench/monitor" "$seed" "$BUILD/mmrace-child" "$PAIRS" || rc=1
+"$BUILD/bench/monitor" "$seed" tests/bench/meet.case \
+	"$BUILD/mmrace-child" "$PAIRS" || rc=1
 
 "$BUILD/mmrace" soak --time 10 --jobs 1 --seed 1 --quiet --json \
 	--out "$work/out" >"$work/soak.json" || rc=1

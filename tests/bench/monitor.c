@@ -1,37 +1,71 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * monitor CASE CHILD PAIRS: what watching costs.  Runs the case with and
+ * monitor CASE MEET CHILD PAIRS: what watching costs.  Runs both cases with and
  * without the monitor in turn (on off off on ..., so that a drift of the
- * machine hits both), and compares operations a second.  Prints the median
- * ratio off/on of the pairs and how far they spread: with a spread of 5 % a
- * cost of 1 % cannot be told, and that is to be seen.
+ * machine hits both).  Of CASE it compares operations a second, of MEET how
+ * often its touch came too late after the rendezvous (it failed): the races
+ * that a case wins must not depend on being watched.  Prints the median ratio
+ * of the pairs and how far they spread, and the difference with its interval:
+ * with a spread of 5 % a cost of 1 % cannot be told, and that is to be seen.
+ * Also the CPU time that the monitor and the heartbeats took themselves.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "../../ops/clock.h"
+#include "../../triage/heartbeat.h"
+#include "../../triage/monitor.h"
 #include "../../triage/run.h"
 
 #define MAX_PAIRS 100
 #define RUN_NS 1500000000LL
+#define MEET_NS 700000000LL
 
-static int rate(const struct mmr_case *c, bool watched, double *per_s)
+/* A run: operations a second, and the part of touches that failed. */
+static int run(const struct mmr_case *c, bool watched, int64_t ns,
+	       double *per_s, double *failed)
 {
 	struct mmr_run_opts opts = {.seed = 1,
 				    .rounds = 1000000000,
-				    .budget_ns = RUN_NS,
+				    .budget_ns = ns,
 				    .no_monitor = !watched};
 	struct mmr_run_result res = {0};
-	int err = mmr_run(c, &opts, &res);
+	uint64_t count = 0, errors = 0;
+	const struct mmr_stmt *st;
+	int err = mmr_run(c, &opts, &res), i;
 
 	if (!err && res.verdict != MMR_NOTHING) {
 		fprintf(stderr, "monitor: %s: %s\n",
 			mmr_verdict_name(res.verdict), res.text);
 		err = -1;
 	}
+	for (i = 0; !err && i < res.nstmts; i++) {
+		st = mmr_case_stmt(c, i);
+		if (!st || st->kind != MMR_STMT_OP ||
+		    st->op->class != MMR_CLASS_TOUCH)
+			continue;
+		count += res.stmts[i].count;
+		errors += res.stmts[i].errors;
+	}
 	*per_s = res.wall_ns > 0 ? (double)res.ops * 1e9 / (double)res.wall_ns
 				 : 0;
+	*failed = count ? (double)errors / (double)count : 0;
 	mmr_run_result_free(&res);
+	return err;
+}
+
+/* Both ways, the one first or the other. */
+static int pair(const struct mmr_case *c, int number, int64_t ns, double *per_s,
+		double *failed)
+{
+	int first = number % 2, err;
+
+	err = run(c, !first, ns, &per_s[first], &failed[first]);
+	if (!err)
+		err = run(c, first, ns, &per_s[!first], &failed[!first]);
 	return err;
 }
 
@@ -42,43 +76,102 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-int main(int argc, char **argv)
+static void print_speed(double *ratio, int n)
 {
-	double ratio[MAX_PAIRS], on, off;
-	struct mmr_diag diag = {0};
-	struct mmr_case *c = NULL;
-	char text[400] = "";
-	int i, n, err = 0;
-
-	if (argc != 4)
-		return 2;
-	n = atoi(argv[3]);
-	if (n < 1 || n > MAX_PAIRS)
-		return 2;
-	if (mmr_case_load(argv[1], &c, &diag, NULL, NULL)) {
-		fprintf(stderr, "%s:%d:%d: %s\n", argv[1], diag.line, diag.col,
-			diag.text);
-		return 2;
-	}
-	if (mmr_engine_start(argv[2], text, sizeof(text))) {
-		fprintf(stderr, "monitor: %s\n", text);
-		return 3;
-	}
-	for (i = 0; i < n && !err; i++) {
-		err = rate(c, i % 2 == 0, i % 2 == 0 ? &on : &off);
-		if (!err)
-			err = rate(c, i % 2 != 0, i % 2 != 0 ? &on : &off);
-		ratio[i] = off > 0 ? on / off : 0;
-		fprintf(stderr, "monitor: on %.0f, off %.0f operations/s\n", on,
-			off);
-	}
-	mmr_engine_stop();
-	mmr_case_free(c);
-	if (err)
-		return 3;
 	qsort(ratio, (size_t)n, sizeof(*ratio), compare);
 	printf("monitor: on/off %.4f (median of %d pairs, %.4f to %.4f; "
 	       "target >= 0.99)\n",
 	       ratio[n / 2], n, ratio[n / 10], ratio[n - 1 - n / 10]);
+}
+
+/* The mean of the differences of pairs, with 95 % of a normal one. */
+static void print_races(const double *diff, double on, double off, int n)
+{
+	double mean = 0, var = 0, width;
+	int i;
+
+	for (i = 0; i < n; i++)
+		mean += diff[i] / n;
+	for (i = 0; i < n; i++)
+		var += (diff[i] - mean) * (diff[i] - mean) /
+		       (n > 1 ? n - 1 : 1);
+	width = 1.96 * sqrt(var / n);
+	printf("races: won at a rendezvous %.2f %% watched, %.2f %% not; "
+	       "difference %+.2f %% (95 %%: %+.2f to %+.2f): %s\n",
+	       on * 100 / n, off * 100 / n, mean * 100, (mean - width) * 100,
+	       (mean + width) * 100,
+	       fabs(mean) > width ? "SIGNIFICANT" : "no significant change");
+}
+
+static void print_cost(int64_t wall_ns)
+{
+	double cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);
+	double all = (double)wall_ns * cpus;
+
+	printf("watching: monitor %.2f %%, heartbeats %.2f %% of %.0f CPUs' "
+	       "time, %.0f ticks\n",
+	       (double)mmr_monitor_cost_ns() * 100 / all,
+	       (double)mmr_heartbeat_cost_ns() * 100 / all, cpus,
+	       (double)mmr_monitor_ticks());
+}
+
+static int measure(const struct mmr_case *c, const struct mmr_case *meet, int n)
+{
+	double ratio[MAX_PAIRS], diff[MAX_PAIRS], per_s[2], failed[2];
+	double on = 0, off = 0;
+	int64_t begin = mmr_clock_monotonic();
+	int i, err = 0;
+
+	/* [0] watched, [1] not. */
+	for (i = 0; i < n && !err; i++) {
+		err = pair(c, i, RUN_NS, per_s, failed);
+		ratio[i] = per_s[1] > 0 ? per_s[0] / per_s[1] : 0;
+		fprintf(stderr, "monitor: on %.0f, off %.0f operations/s\n",
+			per_s[0], per_s[1]);
+		if (!err)
+			err = pair(meet, i, MEET_NS, per_s, failed);
+		diff[i] = failed[0] - failed[1];
+		on += failed[0];
+		off += failed[1];
+	}
+	if (err)
+		return 3;
+	print_speed(ratio, n);
+	print_races(diff, on, off, n);
+	print_cost(mmr_clock_monotonic() - begin);
 	return 0;
+}
+
+static int load(const char *path, struct mmr_case **c)
+{
+	struct mmr_diag diag = {0};
+
+	if (!mmr_case_load(path, c, &diag, NULL, NULL))
+		return 0;
+	fprintf(stderr, "%s:%d:%d: %s\n", path, diag.line, diag.col, diag.text);
+	return 2;
+}
+
+int main(int argc, char **argv)
+{
+	struct mmr_case *c = NULL, *meet = NULL;
+	char text[400] = "";
+	int n, rc;
+
+	if (argc != 5)
+		return 2;
+	n = atoi(argv[4]);
+	if (n < 1 || n > MAX_PAIRS)
+		return 2;
+	if (load(argv[1], &c) || load(argv[2], &meet))
+		return 2;
+	if (mmr_engine_start(argv[3], text, sizeof(text))) {
+		fprintf(stderr, "monitor: %s\n", text);
+		return 3;
+	}
+	rc = measure(c, meet, n);
+	mmr_engine_stop();
+	mmr_case_free(c);
+	mmr_case_free(meet);
+	return rc;
 }
