@@ -31,6 +31,7 @@
 #define AGAIN 0.5	/* belief in what stayed, at the second look */
 #define TRUST 0.9	/* in the reference's rate */
 #define REFUTED 0.95	/* a test that failed is worth this much of a miss */
+#define BREAKS 0.25	/* share of needed ones whose loss makes runs void */
 #define BROKEN 0.9	/* void, if something needed is gone */
 #define SUSPECT_HITS 5
 #define MIN_WEIGHT 0.25
@@ -400,13 +401,13 @@ static void learn_miss(struct mmr_search *s, const uint8_t *set,
 	double like = TRUST * s->now * mmr_search_weight(s, r->cost);
 	uint8_t *gone = p->tmp + 2 * p->n;
 	struct mmr_search_tally *known;
-	double none = 1;
+	double none = 1, v = void_share(s);
 	int i;
 
 	if (r->kind == MMR_SEARCH_VOID) {
 		/* Of a good program void is rare: much like a miss. */
-		like = BROKEN - void_share(s);
-		mmr_belief_miss(p->pi, set, p->n, like);
+		like = 1 - v / (BREAKS * BROKEN + (1 - BREAKS) * v);
+		mmr_belief_miss(p->pi, set, p->n, like < 0 ? 0 : like);
 		return;
 	}
 	mmr_belief_miss(p->pi, set, p->n, like);
