@@ -298,7 +298,7 @@ check-san: build $(UNIT_BIN) $(TOOL_BIN)
 	@$(SAN_ENV) $(TEST_ENV) tests/run.sh san
 
 .PHONY: bench fuzz fuzz-text fuzz-race
-bench: ## interpreter, monitor and throughput, measured on this machine
+bench: ## interpreter, monitor, throughput, timing (docs/timing.md)
 	@$(MAKE) --no-print-directory build $(BENCH_BIN) $(TOOL_BIN)
 	@$(TEST_ENV) tests/bench/bench.sh
 

@@ -3,7 +3,8 @@
 #
 # make bench: what the tool itself costs, on this machine, now.  Each line
 # names its target; a machine with other load gives other numbers, so every
-# comparison is of runs in turn.  BENCH_PAIRS sets how many.
+# comparison is of runs in turn.  BENCH_PAIRS sets how many.  Timing, by far
+# the longest part, has a script and variables of its own: timing.sh.
 
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -29,4 +30,5 @@ if [ -x "$BUILD/tools/json" ]; then
 	echo "cases: $((cases / 10)) a second, one job (target >= 200 short" \
 		"ones a core)"
 fi
+tests/bench/timing.sh || rc=1
 exit $rc

@@ -85,7 +85,8 @@ static void measure(const struct setup *s, const char *child, int runs)
 	struct bench_child b;
 	size_t n = 0, k;
 
-	if (s->ncpus > have)
+	/* Busy threads and real-time priority: nobody else would run. */
+	if (s->ncpus > have || (s->crowd && sched_getscheduler(0)))
 		return;
 	memcpy(opts.cpus, cpus, sizeof(cpus));
 	skew = calloc((size_t)runs * TURNS * MAX_THREADS, sizeof(*skew));

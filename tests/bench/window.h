@@ -27,7 +27,7 @@
 
 #define BENCH_ACTORS 4
 #define BENCH_CELLS 64
-#define BENCH_REPS 200
+#define BENCH_REPS 2500
 #define BENCH_LEAD_NS 1500
 #define BENCH_SPINS 2000
 #define BENCH_LEARN 32 /* rounds */
