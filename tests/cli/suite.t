@@ -93,7 +93,8 @@ verdict() { t_json_get "$WORK/result.json" "cases.$1.$2"; }
 is 'the hanging one hangs' hang "$(verdict 1 verdict)"
 is 'the crashing one crashes' crash "$(verdict 2 verdict)"
 verdict 2 reason >"$WORK/reason"
-t_match 'by the signal that it was sent' "$WORK/reason" 'SIGXFSZ|signal 25|[Ff]ile size'
+t_match 'by the signal that it was sent' "$WORK/reason" \
+	'SIGXFSZ|signal 25|[Ff]ile size'
 verdict 3 reason >"$WORK/reason"
 t_match 'the skip has its reason' "$WORK/reason" '4000'
 verdict 4 reason >"$WORK/reason"
@@ -108,7 +109,8 @@ awk -v n="$(verdict 0 rounds)" -v b="$(verdict 0 round_rate_bound95)" 'BEGIN {
 	exit !(n >= 2000 && b > want * 0.999 && b < want * 1.001)
 }'
 t_result $? 'which is the right one'
-[ -s "$(verdict 1 finding)/report.md" ] && [ -s "$(verdict 2 finding)/case.case" ]
+[ -s "$(verdict 1 finding)/report.md" ] &&
+	[ -s "$(verdict 2 finding)/case.case" ]
 t_result $? 'hits are stored as findings'
 
 limited --ktap --junit "$WORK/junit.xml" --jobs 2 "$CASES"
@@ -216,7 +218,8 @@ kill -INT $pid
 wait $pid
 is 'Ctrl-C: ends with what it has' 4 $?
 t_ok 'KTAP, with all results' ktap "$WORK/stopped"
-t_match 'the one that ran' "$WORK/stopped" '^ok 1 .*# SKIP inconclusive: interrupted'
+t_match 'the one that ran' "$WORK/stopped" \
+	'^ok 1 .*# SKIP inconclusive: interrupted'
 t_ok 'no child is left' eventually 5 none_running "$BUILD/mmrace-child"
 
 # -- in a guest -------------------------------------------------------------
