@@ -21,10 +21,10 @@
 #define BOUND_FACTOR 3 /* of the slowest hit */
 #define PROBE_HITS 3
 #define PROBE_RUNS 8
-/* Of runs, that the rounds aim at: with t seconds a round and o to start a run,
- * (o + R t) / p is least for p between 0.5 and 0.8, whatever t, o and the rate
- * a round are. */
-#define MISS_SHARE 0.2
+/* Of runs, that the rounds aim at.  What a miss tells of a candidate goes with
+ * -ln(1 - p), as the rounds do: more of them only add to what starting a run
+ * costs, until the trust in p ends it. */
+#define MISS_SHARE 0.12
 #define ROUNDS_MAX_NS (10 * SECOND) /* of a run that hits nothing */
 #define NEVER_NS (45 * SECOND)	    /* "never fails" within a minute */
 #define SAID_NS (56 * SECOND)

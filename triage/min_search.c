@@ -6,6 +6,7 @@
 #include "min_search.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -573,6 +574,26 @@ static int explore(struct mmr_search *s, double most)
 	return rc;
 }
 
+/* The belief at the second look: even, and what runs of just that program have
+ * said. */
+static double look_again(struct mmr_search *s, int i)
+{
+	struct mmr_search_pass *p = s->pass;
+	uint8_t *gone = p->tmp + 2 * p->n;
+	const struct mmr_search_tally *known;
+	double missed;
+	int k;
+
+	memcpy(gone, p->out, (size_t)p->n);
+	for (k = p->at[i]; k < p->at[i + 1]; k++)
+		gone[p->list[k]] = 1;
+	known = counts_of(s, gone);
+	if (known->hits)
+		return AGAIN;
+	missed = pow(1 - TRUST * s->now, known->misses);
+	return AGAIN / (AGAIN + (1 - AGAIN) * missed);
+}
+
 /* A first look, and a second one at what stayed; the rate of what came out is
  * checked after each. */
 static int run_pass(struct mmr_search *s, bool twice)
@@ -594,7 +615,7 @@ static int run_pass(struct mmr_search *s, bool twice)
 		look = LAST_LOOK;
 		for (i = 0; i < p->n; i++)
 			if (p->pi[i] < 1) /* 1 is proven */
-				p->pi[i] = AGAIN;
+				p->pi[i] = look_again(s, i);
 	}
 }
 

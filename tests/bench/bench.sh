@@ -5,6 +5,7 @@
 # names its target; a machine with other load gives other numbers, so every
 # comparison is of runs in turn.  BENCH_PAIRS sets how many.  Timing, by far
 # the longest part, has a script and variables of its own: timing.sh.
+# BENCH_SIM sets how often the simulated minimisation is repeated (100).
 
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -31,4 +32,8 @@ if [ -x "$BUILD/tools/json" ]; then
 		"ones a core)"
 fi
 tests/bench/timing.sh || rc=1
+
+# The minimiser against a simulated failure (docs/minimise.md).
+echo
+"$BUILD/bench/min_sim" "${BENCH_SIM:-100}" "${BENCH_SIM_SEED:-1}" || rc=1
 exit $rc

@@ -296,7 +296,8 @@ static void test_false_alarms(void **state)
 		(void)!search(&m, &t, 1, gone);
 		refused += m.refused;
 	}
-	assert_true(refused >= 38);
+	print_message("refused %d of 40\n", refused);
+	assert_true(refused >= 36);
 }
 
 /* Each helper that goes takes half of the rate: mostly both stay, where it is
