@@ -245,10 +245,18 @@ fi
 
 # -- the corpus, in short form ----------------------------------------------
 
+# corpus/open is what kernels still do wrong: it would fail here, and may leave
+# a task that nothing ends.  It has to be runnable, and is not run.
 is_root && settings=--allow-settings || settings=
+if [ -d corpus/open ]; then
+	suite --list corpus/open
+	t_rc 'the open ones: listed' 0
+fi
+folders=(corpus/seeds)
+[ -d corpus/cases ] && folders+=(corpus/cases)
 # shellcheck disable=SC2086 # an option or none
-suite corpus --jobs 2 --case-time 1s --time "${LONG:+6}20" $settings
-t_rc 'the corpus: nothing fails' 0
+suite "${folders[@]}" --jobs 2 --case-time 1s --time "${LONG:+6}40" $settings
+t_rc 'the others: nothing fails' 0
 t_note "$(tail -n 1 "$OUT")"
 grep -E '^(FAIL|ERROR)' "$OUT" >"$WORK/failed"
 t_note 'failed:' "$WORK/failed"
