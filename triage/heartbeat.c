@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ struct beat {
 	_Alignas(64) _Atomic uint64_t due; /* of the next beat, 0 none yet */
 	_Atomic uint64_t head;		   /* entries ever written */
 	struct late ring[RING];
+	_Atomic int stat_fd; /* of its task, -1 none */
 	pthread_t thread;
 	bool running;
 	int cpu;
@@ -46,6 +48,9 @@ static struct {
 	_Atomic bool fifo;
 	struct mmr_clock clock;
 } hb;
+
+/* What the watcher of all of it notes of its own naps. */
+static struct beat waker;
 
 static void note(struct beat *b, uint64_t due, uint64_t came)
 {
@@ -65,8 +70,7 @@ static uint64_t monotonic(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* How long the calling thread has waited for a CPU so far, ns; 0 unknown. */
-static uint64_t run_delay(int fd)
+uint64_t mmr_heartbeat_run_delay(int fd)
 {
 	unsigned long long run, delay;
 	char buf[80];
@@ -99,8 +103,10 @@ static void *beat_main(void *arg)
 	prctl(PR_SET_TIMERSLACK, 1);
 	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param)) {
 		atomic_store(&hb.fifo, false);
+		atomic_store(&b->stat_fd, open("/proc/thread-self/stat",
+					       O_RDONLY | O_CLOEXEC));
 		fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-		delay0 = run_delay(fd);
+		delay0 = mmr_heartbeat_run_delay(fd);
 	}
 	due = monotonic() + PERIOD_NS;
 	while (!atomic_load_explicit(&hb.stop, memory_order_relaxed)) {
@@ -114,7 +120,7 @@ static void *beat_main(void *arg)
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
 		now = monotonic();
 		at = mmr_clock_to_ns(&hb.clock, mmr_clock_now(&hb.clock));
-		delay1 = run_delay(fd);
+		delay1 = mmr_heartbeat_run_delay(fd);
 		if (now > due + KEEP_NS + delay1 - delay0)
 			note(b, at - (now - due), at - (delay1 - delay0));
 		delay0 = delay1;
@@ -154,6 +160,7 @@ int mmr_heartbeat_start(void)
 		if (!CPU_ISSET(i, &set))
 			continue;
 		b->cpu = i;
+		atomic_store(&b->stat_fd, -1);
 		err = pthread_create(&b->thread, &attr, beat_main, b);
 		if (err)
 			break;
@@ -172,6 +179,9 @@ void mmr_heartbeat_stop(void)
 	for (i = 0; i < hb.n; i++)
 		if (hb.beats[i].running)
 			pthread_join(hb.beats[i].thread, NULL);
+	for (i = 0; i < hb.n; i++)
+		if (atomic_load(&hb.beats[i].stat_fd) >= 0)
+			close(atomic_load(&hb.beats[i].stat_fd));
 	hb.n = 0;
 	free(hb.beats);
 	hb.beats = NULL;
@@ -188,28 +198,26 @@ void mmr_heartbeat_fake(int i, int n, uint64_t due_ns, uint64_t came_ns)
 	if (!hb.beats)
 		abort();
 	__builtin_memset(hb.beats, 0, (size_t)n * sizeof(*hb.beats));
+	for (i = 0; i < n; i++)
+		atomic_store(&hb.beats[i].stat_fd, -1);
 	hb.n = n;
 	atomic_store(&hb.fifo, true);
 }
 
-/* The spans within from..to in which CPU b was late by at least min, newest
- * first; at most max. */
-static int lates(const struct beat *b, uint64_t from, uint64_t to, uint64_t min,
-		 struct span *out, int max)
+void mmr_heartbeat_nap(uint64_t due_ns, uint64_t came_ns)
+{
+	if (came_ns > due_ns + KEEP_NS)
+		note(&waker, due_ns, came_ns);
+}
+
+/* The spans of a ring within from..to that are at least min long, newest
+ * first, behind the n that are in out; their number in all. */
+static int ring_spans(const struct beat *b, uint64_t from, uint64_t to,
+		      uint64_t min, struct span *out, int n, int max)
 {
 	uint64_t head = atomic_load_explicit(&b->head, memory_order_acquire);
-	uint64_t due = atomic_load_explicit(&b->due, memory_order_acquire);
-	uint64_t k, came, oldest = head > RING - 1 ? head - (RING - 1) : 0;
-	int n = 0;
+	uint64_t k, due, came, oldest = head > RING - 1 ? head - (RING - 1) : 0;
 
-	/* The beat that is overdue now.  Without real-time priority it may
-	 * just wait for its CPU, as long as that is not very long. */
-	if (!atomic_load_explicit(&hb.fifo, memory_order_relaxed))
-		due += due ? OVERDUE_NS : 0;
-	if (due && to > due + min) {
-		out[n].from = due > from ? due : from;
-		out[n++].to = to;
-	}
 	for (k = head; k > oldest && n < max; k--) {
 		const struct late *l = &b->ring[(k - 1) % RING];
 
@@ -223,6 +231,51 @@ static int lates(const struct beat *b, uint64_t from, uint64_t to, uint64_t min,
 		out[n++].to = came < to ? came : to;
 	}
 	return n;
+}
+
+/* True when the beat's thread is runnable: it waits for its CPU, which runs
+ * others meanwhile. */
+static bool waits_for_cpu(const struct beat *b)
+{
+	int fd = atomic_load_explicit(&b->stat_fd, memory_order_relaxed);
+	char buf[64], *p;
+	ssize_t n = fd < 0 ? -1 : pread(fd, buf, sizeof(buf) - 1, 0);
+
+	if (n <= 0)
+		return false;
+	buf[n] = '\0';
+	p = strrchr(buf, ')');
+	return p && p[1] == ' ' && p[2] == 'R';
+}
+
+/* The spans within from..to in which CPU b was late by at least min, newest
+ * first; at most max. */
+static int lates(const struct beat *b, uint64_t from, uint64_t to, uint64_t min,
+		 struct span *out, int max)
+{
+	uint64_t due = atomic_load_explicit(&b->due, memory_order_acquire);
+	bool overdue = due && to > due + min;
+	int n = 0;
+
+	/* The beat that is overdue now.  Without real-time priority it may
+	 * just wait for its CPU, as long as that is not very long, or as long
+	 * as the kernel says so: then only what kept the watcher itself from
+	 * waking was a pause. */
+	if (overdue && !atomic_load_explicit(&hb.fifo, memory_order_relaxed)) {
+		if (waits_for_cpu(b)) {
+			overdue = false;
+			n = ring_spans(&waker, due > from ? due : from, to, min,
+				       out, n, max);
+		} else {
+			due += OVERDUE_NS;
+			overdue = to > due + min;
+		}
+	}
+	if (overdue && n < max) {
+		out[n].from = due > from ? due : from;
+		out[n++].to = to;
+	}
+	return ring_spans(b, from, to, min, out, n, max);
 }
 
 static int64_t total(const struct span *s, int n)

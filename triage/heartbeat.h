@@ -27,6 +27,13 @@ int64_t mmr_heartbeat_pause(uint64_t from_ns, uint64_t to_ns);
 /* How long within from..to the latest single CPU was late, ns; latenesses
  * below 5 ms do not count. */
 int64_t mmr_heartbeat_late(uint64_t from_ns, uint64_t to_ns);
+/* How long a thread has waited for a CPU so far, ns, by its schedstat file; 0
+ * unknown. */
+uint64_t mmr_heartbeat_run_delay(int fd);
+/* A nap of whoever asks pause() and late(): it was to end at due and did at
+ * came, without the time that it then waited for a CPU.  That one thread
+ * only. */
+void mmr_heartbeat_nap(uint64_t due_ns, uint64_t came_ns);
 /* CPU time that all heartbeats took so far, ns. */
 uint64_t mmr_heartbeat_cost_ns(void);
 /* True when they run with SCHED_FIFO (else what they waited for a CPU is

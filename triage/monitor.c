@@ -6,10 +6,12 @@
 #include "monitor.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "engine.h"
 #include "heartbeat.h"
@@ -203,12 +205,23 @@ static void tick(uint64_t *last_ns)
 	atomic_fetch_add_explicit(&mon.ticks, 1, memory_order_relaxed);
 }
 
+/* 0 when b is no later than a. */
+static uint64_t ns_between(const struct timespec *a, const struct timespec *b)
+{
+	int64_t ns = (int64_t)(b->tv_sec - a->tv_sec) * 1000000000 +
+		     (b->tv_nsec - a->tv_nsec);
+
+	return ns > 0 ? (uint64_t)ns : 0;
+}
+
 static void *monitor_main(void *arg)
 {
-	uint64_t last = mmr_engine_now_ns();
+	uint64_t last = mmr_engine_now_ns(), due, delay;
 	struct timespec t;
+	int fd;
 
 	(void)arg;
+	fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
 	prctl(PR_SET_NAME, "mmr-monitor");
 	prctl(PR_SET_TIMERSLACK, 1000000);
 	clock_gettime(CLOCK_MONOTONIC, &t);
@@ -220,7 +233,12 @@ static void *monitor_main(void *arg)
 			t.tv_nsec -= 1000000000;
 			t.tv_sec++;
 		}
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		due = mmr_engine_now_ns() + ns_between(&now, &t);
+		delay = mmr_heartbeat_run_delay(fd);
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+		delay = mmr_heartbeat_run_delay(fd) - delay;
+		mmr_heartbeat_nap(due, mmr_engine_now_ns() - delay);
 		tick(&last);
 		/* Late already: no run of ticks to catch up. */
 		clock_gettime(CLOCK_MONOTONIC, &now);
@@ -228,6 +246,8 @@ static void *monitor_main(void *arg)
 		    (now.tv_sec == t.tv_sec && now.tv_nsec > t.tv_nsec))
 			t = now;
 	}
+	if (fd >= 0)
+		close(fd);
 	return NULL;
 }
 
