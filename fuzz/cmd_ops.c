@@ -142,6 +142,24 @@ static void print_bounds(const struct mmr_argspec *a)
 	}
 }
 
+/* The name of a value of an argument. */
+static const char *value_name(const struct mmr_argspec *a, int64_t value)
+{
+	const struct mmr_name *n;
+
+	for (n = a->names; n->name; n++)
+		if (n->value == value)
+			return n->name;
+	return "?";
+}
+
+static void print_name_needs(const struct mmr_argspec *a)
+{
+	for (const struct mmr_name_need *n = a->needs; n && n->needs; n++)
+		printf("%19s%s needs %s\n", "", value_name(a, n->value),
+		       n->needs);
+}
+
 static void print_arg(const struct mmr_argspec *a)
 {
 	char words[96];
@@ -152,6 +170,7 @@ static void print_arg(const struct mmr_argspec *a)
 	print_bounds(a);
 	printf(")\n");
 	print_names(a->names);
+	print_name_needs(a);
 }
 
 static void print_op(const struct mmr_op *op)
@@ -177,7 +196,7 @@ static void print_op(const struct mmr_op *op)
 
 static json_t *arg_json(const struct mmr_argspec *a)
 {
-	json_t *j = json_object(), *names;
+	json_t *j = json_object(), *names, *needs;
 	char words[96];
 
 	json_object_set_new(j, "name", json_string(a->name));
@@ -202,6 +221,13 @@ static json_t *arg_json(const struct mmr_argspec *a)
 		for (const struct mmr_name *n = a->names; n->name; n++)
 			json_array_append_new(names, json_string(n->name));
 		json_object_set_new(j, "names", names);
+	}
+	if (a->needs) {
+		needs = json_object();
+		for (const struct mmr_name_need *n = a->needs; n->needs; n++)
+			json_object_set_new(needs, value_name(a, n->value),
+					    json_string(n->needs));
+		json_object_set_new(j, "needs", needs);
 	}
 	return j;
 }

@@ -45,6 +45,8 @@
 	X(UFFDIO_POISON_MODE_DONTWAKE, 1)				\
 	X(UFFDIO_MOVE_MODE_DONTWAKE, 1)					\
 	X(UFFDIO_MOVE_MODE_ALLOW_SRC_HOLES, 2)				\
+	X(SYS_io_uring_setup, 425)					\
+	X(SYS_io_uring_register, 427)					\
 	X(SYS_pidfd_send_signal, 424)					\
 	X(SYS_pidfd_open, 434)						\
 	X(SYS_process_madvise, 440)					\

@@ -35,7 +35,7 @@ static const struct probe {
 } probes[] = {
 	{"cachestat", 451, "6.5", {BAD, 0, 0, BAD}},
 	{"clone3", 435, "5.3", {0, 0}},
-	{"io_uring_setup", 425, "5.1", {0, 0}},
+	{"io_uring_setup", MMR_K_SYS_io_uring_setup, "5.1", {0, 0}},
 	{"kcmp", __NR_kcmp, "3.5", {BAD, BAD, BAD}},
 	{"mbind", __NR_mbind, "2.6.7", {0, 0, BAD, 0, 0, BAD}},
 	{"membarrier", __NR_membarrier, "4.3", {BAD, BAD}},

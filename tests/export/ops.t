@@ -23,7 +23,7 @@ leaves_out() {
 	case $1 in
 	thread_spawn | thread_join | process_spawn | process_reap) ;;
 	signal | wait | pause | delay | sync | write | read) ;;
-	rt_sigtimedwait) ;; # it ends with its thread only
+	rt_sigtimedwait | nanosleep | move_threads | poke) ;;
 	set_* | compact_memory | drop_caches | swapo* | cgroup_*)
 		[ "$1" != set_mempolicy ] &&
 			[ "$1" != set_mempolicy_home_node ]

@@ -307,6 +307,12 @@ static const struct row rows[] = {
 		    "c3 = proc_open mem p=p0 -> EPERM\n",
 	 {{SET, G}},
 	 KID},
+	{"a ring has one set of buffers",
+	 MAP1 "r0 = io_uring_setup -> 0\nio_uring_register r0 m0 -> 0\n"
+	      "io_uring_register r0 m0 -> EBUSY\nclose r0 -> 0\n"
+	      "munmap m0\nr0 = io_uring_setup -> 0\n"
+	      "io_uring_register r0 m0 -> EFAULT\n",
+	 {{GONE, G}}},
 	{"a PI futex has one owner",
 	 "futex_unlock_pi w -> EPERM\nfutex_lock_pi w -> 0\n"
 	 "futex_lock_pi w -> EDEADLK\nfutex_unlock_pi w -> 0\n",
