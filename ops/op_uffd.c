@@ -99,6 +99,9 @@ static int64_t run_userfaultfd(struct mmr_child *c, const struct mmr_insn *in)
 
 static int64_t run_uffd_register(struct mmr_child *c, const struct mmr_insn *in)
 {
+	/* Who would answer has left with the storm. */
+	if (mmr_child_stopping(c))
+		return MMR_SKIPPED;
 	return mmr_child_uffd_register(c, in, REG_UFFD, REG_MAP, REG_OFF,
 				       REG_LEN, (uint64_t)in->arg[REG_MODE].lo);
 }

@@ -61,6 +61,28 @@ t_run "$MMRACE" min --out "$WORK/x" "$WORK/pidfd.case"
 t_rc 'min --out: unknown option' 2
 t_match 'and it says so' "$ERR" 'unknown option --out'
 
+# What would answer a fault ends with the storm: nothing is handed to it after
+# that.  Was called a hang.
+cat >"$WORK/late.case" <<'END'
+mmrace-case 1
+needs syscall=userfaultfd
+rounds 1 budget=100ms
+
+process main
+  thread A
+    m0 = mmap len=1p prot=rw flags=private|anon
+    delay 300ms
+    u0 = userfaultfd flags=user_mode_only
+    uffd_register u0 m0
+    write m0
+END
+replay "$WORK/late.case"
+if [ "$RC" = 4 ]; then
+	t_skip 'a range registered after the storm is not' 'needs not met'
+else
+	t_rc 'a range registered after the storm is not' 0
+fi
+
 # Threads that make threads for ever: bounded, and no failure of the tool.
 cat >"$WORK/bomb.case" <<'END'
 mmrace-case 1
