@@ -144,7 +144,7 @@ struct mmr_min {
 	int64_t run_ns;
 	int64_t hit_ns, miss_ns; /* means of the reference */
 	int64_t slowest_ns;	 /* hit */
-	uint64_t hit_rounds, all_rounds;
+	uint64_t hit_rounds, all_rounds, last_round; /* of the latest hit */
 	int guilty; /* statement of `first`, -1 unknown */
 
 	struct mmr_case **arms; /* of a race */

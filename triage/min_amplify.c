@@ -96,7 +96,7 @@ static uint64_t good_rounds(const struct mmr_min *m)
 
 static void fresh_reference(struct mmr_min *m)
 {
-	m->hit_rounds = m->all_rounds = 0;
+	m->hit_rounds = m->all_rounds = m->last_round = 0;
 	m->slowest_ns = 0;
 }
 
@@ -107,10 +107,11 @@ static int probe(struct mmr_min *m, double until, bool *kept)
 	struct mmr_search_ref o = {.hits = PROBE_HITS, .runs = PROBE_RUNS};
 	struct mmr_search *s = &m->search;
 	bool patient = m->given->seen_hits > 0;
-	uint64_t rounds, seen = 0;
+	uint64_t rounds, now, seen = 0;
 	int rc;
 
 	for (;;) {
+		now = m->rounds ? m->rounds : own_rounds(m);
 		fresh_reference(m);
 		o.max_runs = NEVER_RUNS;
 		o.wait = until - s->ops->now(s->arg);
@@ -121,7 +122,11 @@ static int probe(struct mmr_min *m, double until, bool *kept)
 			return rc;
 		take_times(m);
 		rounds = good_rounds(m);
-		*kept = rounds == (m->rounds ? m->rounds : own_rounds(m));
+		/* Fewer rounds, but those of every hit: then the same runs
+		 * would have hit and missed with them, and count. */
+		if (s->ref.hits && rounds < m->last_round)
+			rounds = m->last_round;
+		*kept = rounds == now || (s->ref.hits && rounds < now);
 		if (s->ref.hits || s->ops->now(s->arg) > until ||
 		    (!patient && seen >= NEVER_RUNS && *kept))
 			break;
@@ -134,6 +139,8 @@ static int probe(struct mmr_min *m, double until, bool *kept)
 				    (unsigned long long)rounds);
 		m->rounds = rounds;
 	}
+	if (*kept) /* their misses would have been shorter */
+		s->ref.miss_cost *= (double)rounds / (double)now;
 	m->rounds = rounds;
 	return 0;
 }

@@ -146,6 +146,8 @@ static void learn_reference(struct mmr_min *m, const struct mmr_min_job *j,
 	if (!hit)
 		return;
 	m->hit_rounds += rounds ? rounds : 1;
+	if (rounds > m->last_round)
+		m->last_round = rounds;
 	if (r->wall_ns > m->slowest_ns)
 		m->slowest_ns = r->wall_ns;
 	if (m->guilty < 0)

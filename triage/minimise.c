@@ -23,7 +23,11 @@
 #define FRESH_HITS 20
 #define FRESH_MOST 200
 #define PRIOR_PARTS 0.3
-#define PRIOR_STMTS 0.12
+/* Of the statements that are left about that many are needed, whatever their
+ * number. */
+#define NEEDED 5.0
+#define PRIOR_LEAST 0.05
+#define PRIOR_MOST 0.35
 #define PRIOR_PLAIN 0.1
 #define PRIOR_TRY 0.5
 #define HALVINGS 40
@@ -112,10 +116,20 @@ static int reduce_rounds(struct mmr_min *m)
 	return reduce(m, list_one_round, &o);
 }
 
+static double prior_stmts(const struct mmr_min *m)
+{
+	double prior = NEEDED / (mmr_case_count(m->best) + 1);
+
+	return prior < PRIOR_LEAST  ? PRIOR_LEAST
+	       : prior > PRIOR_MOST ? PRIOR_MOST
+				    : prior;
+}
+
 static int run_phase(struct mmr_min *m)
 {
 	struct mmr_search_reduce parts = {.prior = PRIOR_PARTS, .rough = true};
-	struct mmr_search_reduce stmts = {.prior = PRIOR_STMTS, .twice = true};
+	struct mmr_search_reduce stmts = {.prior = prior_stmts(m),
+					  .twice = true};
 	struct mmr_search_reduce plain = {.care = MMR_SEARCH_CAREFUL,
 					  .prior = PRIOR_PLAIN};
 	int before = m->accepted, rc = 0;
