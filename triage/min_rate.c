@@ -26,7 +26,7 @@
 #define CONTROL_GOOD 0.8
 #define CONTROL_LOST 0.25
 /* What fails nearly always is to go on doing so; and is soon seen not to. */
-#define CONTROL_GOOD_HIGH 0.85
+#define CONTROL_GOOD_HIGH 0.9
 #define CONTROL_LOST_HIGH 0.55
 #define CONTROL_ERROR 0.05
 #define RARER 0.5
