@@ -76,6 +76,9 @@ static const char *need_name(const struct mmr_need *n, char *buf, size_t len)
 	case MMR_NEED_MEMCG:
 		snprintf(buf, len, "memcg");
 		break;
+	case MMR_NEED_CORE:
+		snprintf(buf, len, "core");
+		break;
 	}
 	return buf;
 }

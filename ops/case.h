@@ -122,7 +122,8 @@ enum mmr_need_kind {
 	MMR_NEED_WRITES, /* writes=ksm_run: its statements write it */
 	MMR_NEED_SWAP, /* swap>=64M: a swap area of its own */
 	MMR_NEED_MEMCG, /* memcg: memory cgroups of its own */
-	MMR_NEED_LAST = MMR_NEED_MEMCG,
+	MMR_NEED_CORE, /* core: dumps go into a folder of its own */
+	MMR_NEED_LAST = MMR_NEED_CORE,
 };
 
 struct mmr_need {

@@ -248,9 +248,10 @@ int64_t mmr_child_thread_join(struct mmr_child *c, const struct mmr_insn *in,
 int64_t mmr_child_move_threads(struct mmr_child *c);
 
 /* child_proc.c.  proc: program process or MMR_PROC_IDLE; its copies make a
- * set.  fresh: forked from the supervisor, without the spawner's memory. */
+ * set.  fresh: forked from the supervisor, without the spawner's memory.  vm:
+ * it shares the spawner's memory, not a copy of it. */
 int64_t mmr_child_process_spawn(struct mmr_child *c, const struct mmr_insn *in,
-				uint32_t proc, bool fresh);
+				uint32_t proc, bool fresh, bool vm);
 /* Waits until the process (each of the set) is a zombie; does not reap. */
 int64_t mmr_child_process_reap(struct mmr_child *c, const struct mmr_insn *in,
 			       int arg);

@@ -650,6 +650,8 @@ int64_t mmr_content_run(struct mmr_child *c, const struct mmr_insn *in)
 		mmr_content_own()->closed = 1;
 		return mmr_content_plain(c, in);
 	case MMR_OP_process_spawn:
+		if (in->set >> 2 & 1) /* vm: two share one memory */
+			return stranger(c, in);
 		return content_spawn(c, in);
 	case MMR_OP_userfaultfd:
 	case MMR_OP_remap_file_pages:

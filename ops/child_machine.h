@@ -13,16 +13,20 @@
 
 #include "child.h"
 
-#define MMR_CHILD_SIZE (0x100000UL + MMR_STACK_STRIDE * MMR_THREAD_SLOTS)
+#define MMR_CHILD_SIZE (0x300000UL + MMR_STACK_STRIDE * MMR_THREAD_SLOTS)
 #define MMR_CHILD_BASE (MMR_AREA_ADDR - MMR_CHILD_SIZE)
 #define MMR_SUPER_ADDR MMR_CHILD_BASE
 /* The plans that count, then the process's refs, in one page. */
 #define MMR_PROCESS_ADDR (MMR_CHILD_BASE + 0x10800)
 #define MMR_MACHINE_ADDR (MMR_PROCESS_ADDR - sizeof(struct mmr_machine))
+/* What a process that shares its spawner's memory has instead, by proc slot. */
+#define MMR_VM_ADDR (MMR_CHILD_BASE + 0x100000)
+#define MMR_VM_STRIDE 0x8000UL
+#define MMR_VM_PROCS 64
 /* One piece a thread slot: the alternate signal stack, the stack, and on top
  * the context, in one page with the start of the stack.  Aligned to its size,
  * so that a signal handler finds the context from its own stack pointer. */
-#define MMR_STACKS_ADDR (MMR_CHILD_BASE + 0x100000)
+#define MMR_STACKS_ADDR (MMR_CHILD_BASE + 0x300000)
 #define MMR_STACK_STRIDE 0x10000UL
 #define MMR_ALTSTACK_SIZE 0x8000UL
 #define MMR_CONTEXT_SIZE 256UL
@@ -97,6 +101,10 @@ int64_t mmr_thread_clone(struct mmr_child *ctx);
 /* The forked process becomes proc slot `slot`: never returns.  leader: its
  * first plain thread's slot, -1: an idle process. */
 _Noreturn void mmr_thread_process(uint32_t slot, int64_t leader);
+/* The same for one that shares the memory of c's process (CLONE_VM), which
+ * starts it: its pid or -errno.  leader: as above, or a slot to sleep in. */
+int64_t mmr_thread_vm_process(struct mmr_child *c, uint32_t slot,
+			      int64_t leader);
 /* First plain thread of a program process, -1 when it has none; how many. */
 int mmr_thread_first(uint32_t proc);
 uint32_t mmr_thread_plain(uint32_t proc);

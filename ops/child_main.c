@@ -30,6 +30,7 @@
 #define RLIMIT_CORE_VALUE 4
 #define RLIMIT_NOFILE_VALUE 7
 #define EXIT_OWN_FAULT 3
+#define CORE_BYTES (16UL << 20)
 #define SPINS 2000 /* about 100 us */
 #define SPINS_CROWDED 100
 
@@ -292,7 +293,12 @@ static void set_limits(void)
 		uint64_t soft, hard;
 	} lim = {0, 0};
 
-	/* No core files of crashes that a case provokes. */
+	/* No core files of crashes that a case provokes, if it does not ask
+	 * for them; then small ones, in a folder that goes with it. */
+	if (MMR_AREA_PTR->program.outside.core[0] &&
+	    mmr_sys1(__NR_chdir,
+		     mmr_sys_ptr(MMR_AREA_PTR->program.outside.core)) == 0)
+		lim.soft = lim.hard = CORE_BYTES;
 	mmr_sys4(__NR_prlimit64, 0, RLIMIT_CORE_VALUE, mmr_sys_ptr(&lim), 0);
 	if (mmr_sys4(__NR_prlimit64, 0, RLIMIT_NOFILE_VALUE, 0,
 		     mmr_sys_ptr(&lim)) == 0) {

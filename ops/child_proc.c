@@ -114,27 +114,37 @@ void mmr_proc_count_threads(uint32_t proc, uint32_t delta)
 					 delta);
 }
 
-static int64_t fork_one(struct mmr_child *c, uint32_t proc, uint32_t slot)
+static int64_t fork_one(struct mmr_child *c, uint32_t proc, uint32_t slot,
+			bool vm)
 {
 	struct mmr_proc_slot *p = &c->procs[slot];
 	struct mmr_thread_slot *s;
 	int64_t leader = -1, ret;
 
-	if (proc != MMR_PROC_IDLE) {
+	if (proc != MMR_PROC_IDLE || vm) {
 		leader = mmr_thread_claim();
 		if (leader < 0)
 			return leader;
 		s = &c->slots[leader];
-		s->thread = (uint16_t)mmr_thread_first(proc);
+		s->thread = proc == MMR_PROC_IDLE
+				    ? MMR_THREAD_IDLE
+				    : (uint16_t)mmr_thread_first(proc);
 		s->proc_slot = (uint16_t)slot;
 		s->parent_slot = c->slot_index + 1;
 		atomic_store(&s->state, MMR_THREAD_STARTING);
 	}
 	atomic_store(&p->mapped, atomic_load(&c->proc->mapped));
 	mmr_proc_count_threads(proc, 1);
-	ret = mmr_sys_fork(FORK_FLAGS);
-	if (ret == 0)
-		mmr_thread_process(slot, leader);
+	if (vm) {
+		ret = mmr_thread_vm_process(c, slot, leader);
+	} else {
+		ret = mmr_sys_fork(FORK_FLAGS);
+		if (ret == 0) {
+			if (c->process != MMR_PROCESS_PTR)
+				*MMR_PROCESS_PTR = *c->process;
+			mmr_thread_process(slot, leader);
+		}
+	}
 	if (ret < 0) {
 		mmr_proc_count_threads(proc, ~0u);
 		if (leader >= 0)
@@ -173,7 +183,7 @@ static int64_t ask_fresh(struct mmr_child *c, uint32_t proc)
 }
 
 int64_t mmr_child_process_spawn(struct mmr_child *c, const struct mmr_insn *in,
-				uint32_t proc, bool fresh)
+				uint32_t proc, bool fresh, bool vm)
 {
 	uint32_t n = 1, i;
 	int64_t first, ret = 0;
@@ -196,7 +206,7 @@ int64_t mmr_child_process_spawn(struct mmr_child *c, const struct mmr_insn *in,
 	if (first < 0)
 		return first;
 	for (i = 0; i < n; i++) {
-		ret = fork_one(c, proc, (uint32_t)first + i);
+		ret = fork_one(c, proc, (uint32_t)first + i, vm);
 		if (ret < 0)
 			break;
 		if (n <= EAGER_PIDFDS)

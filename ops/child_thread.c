@@ -20,6 +20,8 @@
 	 0x800 /* SIGHAND */ | 0x10000 /* THREAD */ | 0x40000 /* SYSVSEM */ |  \
 	 0x100000 /* PARENT_SETTID */ | 0x200000 /* CHILD_CLEARTID */)
 
+#define VM_FLAGS (0x100 /* VM */ | 0x8000 /* PARENT */ | 17 /* SIGCHLD */)
+
 /* clone() whose child calls fn(arg) on the new stack and never returns. */
 int64_t mmr_thread_raw_clone(uint64_t flags, uint64_t stack, void *ptid,
 			     void *ctid, void (*fn)(struct mmr_child *),
@@ -339,6 +341,7 @@ static void start_others(struct mmr_child *leader)
 		if (slot >= 0) {
 			c = mmr_thread_prepare((uint32_t)slot, t, proc,
 					       leader->slot->parent_slot);
+			c->process = leader->process;
 			if (mmr_thread_clone(c) >= 0)
 				continue;
 			c->slot->state = MMR_THREAD_FREE;
@@ -414,6 +417,55 @@ _Noreturn void mmr_thread_process(uint32_t slot, int64_t leader)
 	mmr_thread_switch(stack_top((uint32_t)leader), leader_main, c);
 }
 
+static void sleep_for_good(void)
+{
+	for (;;)
+		mmr_sys5(__NR_ppoll, 0, 0, 0, 0, 0);
+}
+
+static void vm_main(struct mmr_child *c)
+{
+	const struct mmr_machine *m = MMR_MACHINE_PTR;
+
+	if (m->no_namespace) {
+		mmr_sys2(__NR_prctl, PR_SET_PDEATHSIG, 9);
+		if (mmr_sys0(__NR_getppid) != m->supervisor)
+			mmr_sys_exit_group(0);
+	}
+	if (c->thread == MMR_THREAD_IDLE)
+		sleep_for_good();
+	atomic_store(&c->proc->pid, (int32_t)mmr_sys0(__NR_getpid));
+	leader_main(c);
+}
+
+int64_t mmr_thread_vm_process(struct mmr_child *c, uint32_t slot,
+			      int64_t leader)
+{
+	struct mmr_proc_slot *p = &mmr_proc_slots()[slot];
+	struct mmr_process *pr;
+	struct mmr_child *n;
+	uint32_t thread = MMR_THREAD_IDLE;
+
+	_Static_assert(sizeof(struct mmr_process) <= MMR_VM_STRIDE,
+		       "a process is larger than its place");
+	if (slot >= MMR_VM_PROCS)
+		return -EAGAIN;
+	pr = MMR_AT(MMR_VM_ADDR + slot * MMR_VM_STRIDE, struct mmr_process);
+	if (p->proc != MMR_PROC_IDLE) {
+		*pr = *c->process; /* refs as of now, as in a fork */
+		pr->slot = (int32_t)slot;
+		pr->proc = p->proc;
+		mend_refs(pr, MMR_AREA_PTR->program.nrefs);
+		atomic_store(&pr->plain_live, mmr_thread_plain(p->proc));
+		thread = (uint32_t)mmr_thread_first(p->proc);
+	}
+	n = mmr_thread_prepare((uint32_t)leader, thread, slot,
+			       c->slot_index + 1);
+	n->process = pr;
+	return mmr_thread_raw_clone(VM_FLAGS, (uint64_t)(uintptr_t)n, NULL,
+				    NULL, vm_main, n);
+}
+
 int64_t mmr_child_thread_spawn(struct mmr_child *c, const struct mmr_insn *in,
 			       uint32_t thread)
 {
@@ -428,6 +480,7 @@ int64_t mmr_child_thread_spawn(struct mmr_child *c, const struct mmr_insn *in,
 		return slot;
 	n = mmr_thread_prepare((uint32_t)slot, thread,
 			       (uint32_t)c->process->slot, c->slot_index + 1);
+	n->process = c->process;
 	seq = atomic_load(&n->slot->seq);
 	if (thread < 256)
 		atomic_fetch_add(&c->area->thread_count[thread].spawned, 1);

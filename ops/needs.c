@@ -180,6 +180,7 @@ bool mmr_need_known(const struct mmr_need *need)
 		return need->name && mmr_feature_known(need->name);
 	case MMR_NEED_THP:
 	case MMR_NEED_MEMCG:
+	case MMR_NEED_CORE:
 		return true;
 	case MMR_NEED_WRITES:
 		return need->name && mmr_setting_index(need->name) >= 0;
@@ -469,6 +470,7 @@ static int probe(const struct mmr_need *need, bool may_set, char *text,
 	case MMR_NEED_SWAP:
 		return need_swap(may_set, text, n);
 	case MMR_NEED_MEMCG:
+	case MMR_NEED_CORE:
 		return 0; /* made, or not, when the run begins */
 	}
 	return missing(text, n, "needs something unknown");

@@ -38,7 +38,7 @@ static const struct mmr_name ptrace_names[] = {
 		.flags = MMR_ARG_POS, .kinds = (which)                         \
 	}
 
-enum { SPAWN_PROCESS, SPAWN_FRESH };
+enum { SPAWN_PROCESS, SPAWN_FRESH, SPAWN_VM };
 enum { KILL_PROCESS, KILL_SIGNAL };
 
 #ifdef MMR_CHILD
@@ -46,7 +46,8 @@ static int64_t run_process_spawn(struct mmr_child *c, const struct mmr_insn *in)
 {
 	return mmr_child_process_spawn(c, in,
 				       (uint32_t)in->arg[SPAWN_PROCESS].lo,
-				       in->set >> SPAWN_FRESH & 1);
+				       in->set >> SPAWN_FRESH & 1,
+				       in->set >> SPAWN_VM & 1);
 }
 
 static int64_t run_kill(struct mmr_child *c, const struct mmr_insn *in)
@@ -93,6 +94,10 @@ static void emit_process_spawn(struct mmr_emit *e, const struct mmr_stmt *s)
 	else
 		e->used |= MMR_USED_UNUSED;
 	mmr_emit_body(e, name, body, sizeof(body));
+	if (s->args[SPAWN_VM].set)
+		mmr_emit_line(e, "/* The case shares its memory with this one "
+				 "(CLONE_VM); a fork is the nearest that a C "
+				 "library stands. */");
 	if (s->args[SPAWN_FRESH].set) {
 		e->used |= MMR_USED_FRESH;
 		spawn = "spawn_fresh";
@@ -233,7 +238,7 @@ const struct mmr_op mmr_op_process_spawn = {
 	/* A process counts as 4 MiB and what it has mapped (watch.c): about
 	 * 2 ms of forking for each, five times that is too much. */
 	.unit_ns = 2000,
-	.nargs = 2,
+	.nargs = 3,
 	.args =
 		{
 			{.name = "process",
@@ -242,6 +247,11 @@ const struct mmr_op mmr_op_process_spawn = {
 			 .flags = MMR_ARG_POS},
 			{.name = "fresh",
 			 .help = "from the supervisor: inherits no memory",
+			 .type = MMR_ARG_WORD,
+			 .flags = MMR_ARG_OPT},
+			{.name = "vm",
+			 .help = "shares the memory of its spawner (CLONE_VM "
+				 "without CLONE_THREAD)",
 			 .type = MMR_ARG_WORD,
 			 .flags = MMR_ARG_OPT},
 		},

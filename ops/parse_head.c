@@ -143,7 +143,8 @@ static int parse_need(struct mmr_parse *p, const struct mmr_word *w,
 	if (used < 0)
 		return mmr_parse_fail(p, w, "unknown need '%.*s'", ELLIPSIS(w));
 	rest = (struct mmr_word){w->s + used, w->len - used, w->col + used};
-	if (need->kind == MMR_NEED_THP || need->kind == MMR_NEED_MEMCG) {
+	if (need->kind == MMR_NEED_THP || need->kind == MMR_NEED_MEMCG ||
+	    need->kind == MMR_NEED_CORE) {
 		if (rest.len)
 			return mmr_parse_fail(p, &rest, "%s stands alone",
 					      mmr_need_word(need->kind));

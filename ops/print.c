@@ -116,6 +116,7 @@ static const char *const need_words[] = {
 	[MMR_NEED_WRITES] = "writes",
 	[MMR_NEED_SWAP] = "swap",
 	[MMR_NEED_MEMCG] = "memcg",
+	[MMR_NEED_CORE] = "core",
 };
 
 const char *mmr_need_word(enum mmr_need_kind kind)
@@ -391,6 +392,7 @@ static void print_needs(struct mmr_text *t, const struct mmr_case *c)
 			break;
 		case MMR_NEED_THP:
 		case MMR_NEED_MEMCG:
+		case MMR_NEED_CORE:
 			break;
 		}
 	}

@@ -76,6 +76,7 @@ struct mmr_psync {
 /* State outside the case: from the runner, not from the text. */
 struct mmr_outside {
 	char swap[64]; /* path of its swap area, "" none */
+	char core[200]; /* folder for core dumps, "" none */
 	uint32_t memcg; /* version of its memory cgroups, 0: none */
 	char group[320]; /* where they are made */
 	char freezer[320]; /* v1: and their twins that can be frozen */

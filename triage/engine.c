@@ -17,6 +17,7 @@
 
 #include "../ops/calib.h"
 #include "cap.h"
+#include "core_dir.h"
 #include "heartbeat.h"
 #include "klog.h"
 #include "monitor.h"
@@ -90,6 +91,7 @@ int mmr_engine_start(const char *child, char *text, size_t n)
 		return err;
 	}
 	engine.recovered = mmr_settings_recover();
+	mmr_core_sweep();
 	/* These three may be missing: mmr_engine_notes() says so. */
 	mmr_klog_start();
 	mmr_cap_start();

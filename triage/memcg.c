@@ -85,5 +85,6 @@ void mmr_memcg_remove(struct mmr_outside *o)
 		mmr_cgroup_remove(o->group, REMOVE_MS);
 	if (*o->freezer)
 		mmr_cgroup_remove(o->freezer, REMOVE_MS);
-	memset(o, 0, sizeof(*o));
+	o->memcg = 0;
+	o->group[0] = o->freezer[0] = 0;
 }

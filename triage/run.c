@@ -23,6 +23,7 @@
 #include "../ops/setting.h"
 #include "calibrate.h"
 #include "cap.h"
+#include "core_dir.h"
 #include "engine.h"
 #include "guest.h"
 #include "known.h"
@@ -106,11 +107,17 @@ static bool prepare(struct run *r)
 	return true;
 }
 
-static bool prepare_memcg(struct run *r)
+static bool prepare_outside(struct run *r)
 {
 	int i;
 
 	for (i = 0; i < r->c->nneeds; i++) {
+		if (r->c->needs[i].kind == MMR_NEED_CORE &&
+		    mmr_core_make(r->outside.core, sizeof(r->outside.core),
+				  r->res->text, sizeof(r->res->text))) {
+			r->res->verdict = MMR_SKIPPED;
+			return false;
+		}
 		if (r->c->needs[i].kind != MMR_NEED_MEMCG)
 			continue;
 		if (mmr_memcg_make(&r->outside, r->res->text,
@@ -640,13 +647,14 @@ int mmr_run(const struct mmr_case *c, const struct mmr_run_opts *opts,
 	own.budget_ns = own.budget_ns ? own.budget_ns : c->budget_ns;
 	if (mmr_calibrate_first(c, opts, &own.budget_ns, res))
 		return 0;
-	if (prepare(&r) && prepare_memcg(&r))
+	if (prepare(&r) && prepare_outside(&r))
 		run(&r);
 	if (r.listed)
 		mmr_target_retire(r.target);
 	mmr_event_free(r.event);
 	if (r.target)
 		mmr_target_put(r.target);
+	mmr_core_remove(r.outside.core);
 	if (r.outside.memcg)
 		mmr_memcg_remove(&r.outside);
 	if (r.settings)
