@@ -112,20 +112,27 @@ static bool bound(struct mmr_min *m, struct mmr_min_job *j, bool own_rounds)
 	return true;
 }
 
-/* The number of a failure; the last one is for all that do not fit. */
+/* Is it failure i?  Keeps the signature that says more. */
+static bool is_failure(struct mmr_min *m, int i, const struct mmr_run_result *r)
+{
+	if (!mmr_replay_same(m->sigs[i], r->signature))
+		return false;
+	if (strlen(r->signature) > strlen(m->sigs[i]))
+		snprintf(m->sigs[i], sizeof(m->sigs[i]), "%s", r->signature);
+	return true;
+}
+
+/* The number of a failure, the wanted one first; the last one is for all that
+ * do not fit. */
 static int failure_id(struct mmr_min *m, const struct mmr_run_result *r)
 {
-	int i;
+	int i = m->search.wanted;
 
-	for (i = 0; i < m->nsigs; i++) {
-		if (!mmr_replay_same(m->sigs[i], r->signature))
-			continue;
-		/* The one that says more. */
-		if (strlen(r->signature) > strlen(m->sigs[i]))
-			snprintf(m->sigs[i], sizeof(m->sigs[i]), "%s",
-				 r->signature);
+	if (i >= 0 && i < m->nsigs && is_failure(m, i, r))
 		return i;
-	}
+	for (i = 0; i < m->nsigs; i++)
+		if (is_failure(m, i, r))
+			return i;
 	if (m->nsigs == MMR_SEARCH_IDS)
 		return MMR_SEARCH_IDS - 1;
 	snprintf(m->sigs[i], sizeof(m->sigs[i]), "%s", r->signature);
