@@ -42,6 +42,8 @@ enum {
 	MODE_FORCE,
 };
 
+enum { KSM_RUN = 8, COMPACT_MEMORY = 12, DROP_CACHES = 13 };
+
 #define BIT(m) (1 << MODE_##m)
 
 /* Appended to only: numbers are in journals and case files by name, but in
@@ -73,9 +75,16 @@ enum {
 	X(12, compact_memory, VM "compact_memory", 1)                          \
 	X(13, drop_caches, VM "drop_caches", 3)
 
-#define NUMBER_INFO(i, n, p, max_) [i] = {#n, p, MMR_SETTING_NUMBER, max_},
-#define MODE_INFO(i, n, p, max_) [i] = {#n, p, MMR_SETTING_MODE, max_},
-#define TRIGGER_INFO(i, n, p, max_) [i] = {#n, p, MMR_SETTING_TRIGGER, max_},
+#define NUMBER_INFO(i, n, p, max_)                                             \
+	[i] = {.name = #n,                                                     \
+	       .path = p,                                                      \
+	       .kind = MMR_SETTING_NUMBER,                                     \
+	       .behind_daemon = (i) == KSM_RUN,                                \
+	       .max = max_},
+#define MODE_INFO(i, n, p, max_)                                               \
+	[i] = {.name = #n, .path = p, .kind = MMR_SETTING_MODE, .max = max_},
+#define TRIGGER_INFO(i, n, p, max_)                                            \
+	[i] = {.name = #n, .path = p, .kind = MMR_SETTING_TRIGGER, .max = max_},
 const struct mmr_setting_info mmr_setting_table[] = {
 	NUMBER_SETTINGS(NUMBER_INFO) MODE_SETTINGS(MODE_INFO)
 		TRIGGERS(TRIGGER_INFO)[15] = {0},
@@ -106,8 +115,6 @@ const struct mmr_name mmr_setting_modes[] = {
 	MODE("force", FORCE),
 	{NULL, NULL, 0},
 };
-
-enum { COMPACT_MEMORY = 12, DROP_CACHES = 13 };
 
 #ifdef MMR_CHILD
 #include <asm/errno.h>

@@ -21,6 +21,9 @@ enum mmr_setting_kind {
 struct mmr_setting_info {
 	const char *name, *path;
 	enum mmr_setting_kind kind;
+	/* Written under a lock that a thread of the kernel holds while it
+	 * waits for a CPU, which nobody can tell from outside. */
+	bool behind_daemon;
 	int64_t max; /* NUMBER, TRIGGER: largest value; MODE: bit i: mode i */
 };
 

@@ -194,7 +194,7 @@ static bool judge_call(struct mmr_detect *d, int n, struct mmr_detect_out *out)
 			fill_thread(d, out, MMR_LOCK_STARVATION, i, MMR_S);
 			return true;
 		}
-		if (w->class != MMR_CLASS_CALL)
+		if (w->class != MMR_CLASS_CALL || mmr_watch_behind_daemon(w))
 			continue;
 		limit = fixed_limit(&d->limits, w->insn->op);
 		/* It may pass its limit yet, however long that is. */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../ops/compile.h"
+#include "../ops/setting.h"
 
 #define MAPPED_MAX (1ULL << 47) /* more is no address space */
 #define BUDGET_MAX_NS (3600.0 * MMR_S)
@@ -276,12 +277,20 @@ int64_t mmr_watch_budget(const struct mmr_detect *d, int slot)
 	return (int64_t)(ns < BUDGET_MAX_NS ? ns : BUDGET_MAX_NS);
 }
 
+bool mmr_watch_behind_daemon(const struct mmr_watch *w)
+{
+	return w->insn &&
+	       (w->insn->op == MMR_OP_set_number ||
+		w->insn->op == MMR_OP_set_mode) &&
+	       mmr_setting_table[w->insn->arg[0].lo].behind_daemon;
+}
+
 int64_t mmr_watch_stuck(const struct mmr_detect *d, int slot)
 {
 	const struct mmr_watch *w = &d->w[slot];
 	int64_t cpu = w->acc.cpu;
 
-	if (!w->acc.on)
+	if (!w->acc.on || mmr_watch_behind_daemon(w))
 		return 0;
 	if (w->class == MMR_CLASS_CALL) {
 		cpu -= mmr_watch_budget(d, slot);

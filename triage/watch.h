@@ -110,6 +110,8 @@ uint64_t mmr_watch_pages(const struct mmr_detect *d, int slot);
 uint64_t mmr_watch_others(const struct mmr_detect *d, int slot);
 /* CPU time that a call may take for the work it was given, ns. */
 int64_t mmr_watch_budget(const struct mmr_detect *d, int slot);
+/* It waits for a thread of the kernel that may wait for a CPU. */
+bool mmr_watch_behind_daemon(const struct mmr_watch *w);
 /* Net time that counts against a thread: asleep, and on a CPU, for a CALL
  * only beyond its budget. */
 int64_t mmr_watch_stuck(const struct mmr_detect *d, int slot);
