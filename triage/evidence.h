@@ -33,8 +33,8 @@ struct mmr_suspect {
 	const char *before; /* done to it since the flag: "on-finding",
 			     * "hold"; NULL: nothing */
 	uint64_t klog_mark; /* kernel log sequence at the run's start */
-	const char *klog; /* KERNEL_LOG: the lines */
-	bool over; /* it has returned: wall_ns is what it took in all */
+	const char *klog;   /* KERNEL_LOG: the lines */
+	bool over;	/* it has returned: wall_ns is what it took in all */
 	char note[160]; /* more for the sentence, "" nothing */
 };
 
@@ -64,6 +64,12 @@ int mmr_evidence_helper(int argc, char **argv);
 /* Normalised frames of a /proc/PID/stack text into out ("a<b<c", without
  * offsets, addresses, entry frames and uncertain ones), at most max. */
 void mmr_signature_frames(const char *stack, int max, char *out, size_t n);
+
+/* What a console that ends in a panic says of its cause: the title of the
+ * report that ended so, without numbers and addresses; "" when there is none.
+ * *reports: all of them, for evidence.json, a new array. */
+void mmr_signature_panic(const char *console, char *out, size_t n,
+			 json_t **reports);
 
 /*
  * perf software counters on one task (perf.c).  Opening needs no privilege

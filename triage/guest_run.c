@@ -4,6 +4,7 @@
  * it is healthy), a request, an answer or what became of it.
  */
 #include "guest_member.h"
+#include "evidence.h"
 #include "guest_wire.h"
 #include "result_json.h"
 
@@ -203,7 +204,8 @@ static void judge_loss(struct mmr_guest *g, struct mmr_guest_member *m,
 {
 	bool alive = mmr_qemu_alive(&m->qemu);
 	const char *what = "hang";
-	char *con;
+	char *con, title[120] = "";
+	json_t *reports = NULL;
 
 	memset(res, 0, sizeof(*res));
 	res->stmt = -1;
@@ -222,6 +224,8 @@ static void judge_loss(struct mmr_guest *g, struct mmr_guest_member *m,
 			 "the guest's kernel panicked: %.300s",
 			 strstr(con, "Kernel panic"));
 		res->text[strcspn(res->text, "\n")] = '\0';
+		/* Two panics of different causes are two findings. */
+		mmr_signature_panic(con, title, sizeof(title), &reports);
 	} else if (!alive) {
 		what = "triple-fault";
 		res->verdict = MMR_CRASH;
@@ -239,15 +243,21 @@ static void judge_loss(struct mmr_guest *g, struct mmr_guest_member *m,
 		uint32_t h = 2166136261u;
 
 		count_wedged(g);
-		snprintf(res->signature, sizeof(res->signature), "%s guest-%s",
-			 mmr_verdict_name(res->verdict), what);
+		snprintf(res->signature, sizeof(res->signature),
+			 "%s guest-%s%s%s", mmr_verdict_name(res->verdict),
+			 what, title[0] ? " " : "", title);
 		for (const char *s = res->signature; *s; s++)
 			h = (h ^ (unsigned char)*s) * 16777619u;
 		snprintf(res->id, sizeof(res->id), "%s-%08x",
 			 mmr_verdict_name(res->verdict), h);
 		res->evidence = json_pack("{s:s,s:s}", "loss", what, "ended_by",
 					  "none");
+		if (reports)
+			json_object_set_new(
+				res->evidence, "kernel",
+				json_pack("{s:O}", "reports", reports));
 	}
+	json_decref(reports);
 	res->log = con;
 }
 

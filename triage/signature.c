@@ -236,3 +236,27 @@ void mmr_signature_klog(const char *log, char *out, size_t n)
 	title_of(log, out, n);
 	mmr_klog_split_free(&split);
 }
+
+void mmr_signature_panic(const char *console, char *out, size_t n,
+			 json_t **reports)
+{
+	struct mmr_klog_split split;
+	int i, at = -1;
+
+	if (n)
+		out[0] = '\0';
+	*reports = NULL;
+	if (!mmr_klog_split(console, strlen(console), &split)) {
+		for (i = 0; i < split.n; i++)
+			if (strstr(split.reports[i].text, "Kernel panic"))
+				at = i;
+		/* The trouble before it, when the panic stands alone. */
+		if (at > 0 &&
+		    !strncmp(split.reports[at].title, "Kernel panic", 12))
+			at--;
+		if (at >= 0)
+			title_of(split.reports[at].title, out, n);
+		*reports = mmr_klog_reports_json(&split);
+	}
+	mmr_klog_split_free(&split);
+}

@@ -168,6 +168,31 @@ static void binary(void **state)
 	mmr_klog_split_free(&s);
 }
 
+/* The cause of a panic, whoever else was in trouble before. */
+static void panics(void **state)
+{
+	static const char con[] =
+		"[    1.000000] WARNING: CPU: 0 PID: 1 at mm/early.c:1 f+0x1\n"
+		"[    1.000001] ---[ end trace 0 ]---\n"
+		"[    9.000000][   T77] BUG: unable to handle page fault for "
+		"address: ffff888012\n"
+		"[    9.000001][   T77] Oops: 0002 [#1] SMP\n"
+		"[    9.000002][   T77] Kernel panic - not syncing: Fatal "
+		"exception\n";
+	json_t *reports;
+	char title[120];
+
+	(void)state;
+	mmr_signature_panic(con, title, sizeof(title), &reports);
+	assert_string_equal(title,
+			    "BUG: unable to handle page fault for address:");
+	assert_int_equal(json_array_size(reports), 2);
+	json_decref(reports);
+	mmr_signature_panic("nothing\n", title, sizeof(title), &reports);
+	assert_string_equal(title, "");
+	json_decref(reports);
+}
+
 /* A line of a MiB in a report, one that is nothing but a title, NULs. */
 static void monsters(void **state)
 {
@@ -247,6 +272,7 @@ int main(void)
 		cmocka_unit_test(records),
 		cmocka_unit_test(sanitizers),
 		cmocka_unit_test(binary),
+		cmocka_unit_test(panics),
 		cmocka_unit_test(monsters),
 		cmocka_unit_test(store_keeps_callers),
 	};
