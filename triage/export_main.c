@@ -10,7 +10,7 @@
 
 static const char *tabs(int n)
 {
-	return "\t\t\t\t" + (4 - n);
+	return &"\t\t\t\t"[4 - n];
 }
 
 /* What main(), or LTP's setup(), finds out once. */

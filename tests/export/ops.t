@@ -54,14 +54,14 @@ plain_calls() {
 		-e 's/\) += (-?[0-9]|0x|\?).*/)/' -e 's/ => .*/)/' \
 		-e 's/AT_FDCWD<[^>]*>/AT_FDCWD/' \
 		-e 's/\b[0-9]+<([^>]*)>/FD<\1>/g' \
-		-e 's/^(p?read[0-9]*\([^"]*)"[^"]*"(\.\.\.)?/\1DATA/' \
+		-e 's/^(p?read[0-9]*\([^"]*)"([^"\\]|\\.)*"(\.\.\.)?/\1DATA/' \
 		-e 's,/proc/[0-9]+/,/proc/PID/,' \
 		-e 's/^pidfd_send_signal\(FD<[^>]*>, (SIG[A-Z0-9]*).*/kill(PID, \1)/' \
 		-e 's/^(kill|migrate_pages|move_pages|pidfd_open)\([1-9][0-9]*/\1(PID/' \
 		-e 's/^(process_vm_[a-z]*)\([1-9][0-9]*/\1(PID/' \
 		-e 's/^ptrace\((PTRACE_[A-Z]*), [0-9]+/ptrace(\1, PID/' \
 		-e 's/^(syscall_0x1ce\([^,]*,[^,]*, 0).*/\1)/' \
-		-e 's/iov_base="[^"]*"/iov_base=DATA/; s/, NULL, 8\)$/, NULL, 0)/' \
+		-e 's/iov_base="([^"\\]|\\.)*"/iov_base=DATA/; s/, NULL, 8\)$/, NULL, 0)/' \
 		-e 's/FUTEX_WAIT, [0-9]{3,}/FUTEX_WAIT, VALUE/' \
 		-e 's/0x7[0-9a-f]{11}|0x[56][0-9a-f]{8}\b|0x55[0-9a-f]{10}/PTR/g' |
 		if [ "$2" = proc_read ]; then
