@@ -81,16 +81,33 @@ static bool storming(const struct mmr_detect *d, int slot)
 	return (double)w->faults >= FAULTS_ANY * (part > 0.5 ? part : 0.5);
 }
 
+/* One page's faults go on and on, but not for long enough yet.  The time that
+ * a storm takes is no CPU time of a slow machine: it does not scale. */
+static bool may_storm(const struct mmr_detect *d, int slot)
+{
+	const struct mmr_watch *w = &d->w[slot];
+
+	return w->acc.on && w->class == MMR_CLASS_TOUCH &&
+	       w->faults > FAULTS_ONE_PAGE &&
+	       (int64_t)(d->now_ns - w->since_ns) > 300 * MMR_MS &&
+	       (int64_t)(d->now_ns - w->moved_ns) <= MMR_WATCH_NS;
+}
+
 static bool judge_storm(struct mmr_detect *d, int n, struct mmr_detect_out *out)
 {
 	int i;
 
-	for (i = 0; i < n; i++)
-		if (mmr_watch_in_kernel(&d->w[i]) && storming(d, i)) {
+	for (i = 0; i < n; i++) {
+		if (!mmr_watch_in_kernel(&d->w[i]))
+			continue;
+		if (storming(d, i)) {
 			fill_thread(d, out, MMR_FAULT_STORM, i,
 				    d->limits.storm_ns);
 			return true;
 		}
+		if (may_storm(d, i))
+			d->suspecting = true;
+	}
 	return false;
 }
 

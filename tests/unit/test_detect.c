@@ -145,6 +145,15 @@ static void test_suspecting(void **state)
 	tick(&w);
 	assert_false(mmr_detect_suspecting(w.d));
 	end(&w);
+	/* A storm in the making, which the factor has nothing to do with. */
+	begin_with(&w, &none, 10);
+	enter(&w, 0, WRITE);
+	w.task[0].state = 'R';
+	w.run_per_tick[0] = TICK;
+	w.faults_per_tick[0] = 100;
+	assert_false(pass(&w, 500));
+	assert_true(mmr_detect_suspecting(w.d));
+	end(&w);
 }
 
 /* Red when what the runner says of the machine does not count, or replaces a
