@@ -27,6 +27,9 @@ int64_t mmr_heartbeat_pause(uint64_t from_ns, uint64_t to_ns);
 /* How long within from..to the latest single CPU was late, ns; latenesses
  * below 5 ms do not count. */
 int64_t mmr_heartbeat_late(uint64_t from_ns, uint64_t to_ns);
+/* Short turns for the calling thread: since Linux 6.12 who asks for them gets
+ * its CPU sooner, without privilege.  Elsewhere it changes nothing. */
+void mmr_heartbeat_short_turns(void);
 /* How long a thread has waited for a CPU so far, ns, by its schedstat file; 0
  * unknown. */
 uint64_t mmr_heartbeat_run_delay(int fd);

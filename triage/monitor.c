@@ -223,6 +223,7 @@ static void *monitor_main(void *arg)
 	(void)arg;
 	fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
 	prctl(PR_SET_NAME, "mmr-monitor");
+	mmr_heartbeat_short_turns();
 	prctl(PR_SET_TIMERSLACK, 1000000);
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	while (!atomic_load_explicit(&mon.stop, memory_order_relaxed)) {
