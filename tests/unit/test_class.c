@@ -136,9 +136,21 @@ static void lock_and_holder(void **state)
 	struct mmr_other *o = &w->l.others[0];
 
 	strcpy(w->l.frames, WAITS);
-	o[0] = (struct mmr_other){100, 103, -1, 'S', "futex_wait"};
-	o[1] = (struct mmr_other){100, 102, 1, 'D', "folio_wait_bit<migrate"};
-	o[2] = (struct mmr_other){900, 901, 1, 'D', "of another process"};
+	o[0] = (struct mmr_other){.pid = 100,
+				  .tid = 103,
+				  .slot = -1,
+				  .state = 'S',
+				  .frames = "futex_wait"};
+	o[1] = (struct mmr_other){.pid = 100,
+				  .tid = 102,
+				  .slot = 1,
+				  .state = 'D',
+				  .frames = "folio_wait_bit<migrate"};
+	o[2] = (struct mmr_other){.pid = 900,
+				  .tid = 901,
+				  .slot = 1,
+				  .state = 'D',
+				  .frames = "of another process"};
 	w->l.nothers = 3;
 	is_kind(w, MMR_STALL_BLOCKED);
 	assert_true(w->l.lock_wait);
