@@ -2,6 +2,7 @@
 /* The bodies of an exported C file: statements, loops, threads, processes. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "export_c.h"
@@ -15,7 +16,9 @@ static void until_condition(struct mmr_export *x, const struct mmr_stmt *s,
 	int i;
 
 	if (s->until == MMR_UNTIL_EXITED) {
-		snprintf(buf, n, "running(shared->pids_%s)", s->until_name);
+		i = mmr_export_proc(x->c, s->until_name);
+		snprintf(buf, n, "any_running(shared->pids_%s, %d)",
+			 s->until_name, i < 0 ? 1 : x->c->procs[i]->copies);
 		return;
 	}
 	i = mmr_export_thread(x->c, s->until_name, &p);
@@ -29,18 +32,28 @@ static void until_condition(struct mmr_export *x, const struct mmr_stmt *s,
 static int emit_block(struct mmr_export *x, const struct mmr_block *b,
 		      int depth);
 
-/* A loop around one C statement needs no braces. */
-static bool is_bare(struct mmr_export *x, const struct mmr_block *b)
+/* The statements of a loop, one deeper; *lines: how many lines they take. */
+static int emit_turn(struct mmr_export *x, const struct mmr_block *b, int depth,
+		     char **text, int *lines)
 {
-	const struct mmr_stmt *first = b->n ? b->stmts[0] : NULL;
+	FILE *out = x->e.out;
+	size_t n, i;
+	int rc;
 
-	if (!first || first->kind != MMR_STMT_OP ||
-	    mmr_export_is_skipped(x, first))
-		return false;
-	if (b->n == 2 && x->e.steps) /* a spawn and its join are one */
-		return first->op->id == MMR_OP_thread_spawn &&
-		       mmr_emit_is_joined(&x->e, first->ref);
-	return b->n == 1 && first->op->class == MMR_CLASS_TOUCH;
+	x->e.out = open_memstream(text, &n);
+	if (!x->e.out) {
+		x->e.out = out;
+		return -ENOMEM;
+	}
+	x->e.indent++;
+	rc = emit_block(x, b, depth + 1);
+	x->e.indent--;
+	if (fclose(x->e.out) && !rc)
+		rc = -ENOMEM;
+	x->e.out = out;
+	for (i = 0, *lines = 0; i < n && !rc; i++)
+		*lines += (*text)[i] == '\n';
+	return rc;
 }
 
 /* Nothing that a turn of the loop does counts. */
@@ -57,11 +70,14 @@ static bool counts_turns(const struct mmr_export *x, const struct mmr_block *b)
 
 static int emit_loop(struct mmr_export *x, const struct mmr_stmt *s, int depth)
 {
-	const char *open = is_bare(x, &s->body) ? "" : " {";
-	const char *stop = x->whole ? "" : " && !shared->stop";
-	char i = (char)('i' + depth), cond[160];
-	int rc;
+	const char *open, *stop = x->whole ? "" : " && !shared->stop";
+	char i = (char)('i' + depth), cond[160], *text = NULL;
+	int rc, lines = 0;
 
+	rc = emit_turn(x, &s->body, depth, &text, &lines);
+	if (rc)
+		goto out;
+	open = lines <= 1 ? "" : " {"; /* one line needs no braces */
 	switch (s->until) {
 	case MMR_UNTIL_COUNT:
 		mmr_emit_line(
@@ -84,11 +100,16 @@ static int emit_loop(struct mmr_export *x, const struct mmr_stmt *s, int depth)
 		mmr_emit_line(&x->e, "while (%s%s)%s", cond, stop, open);
 		break;
 	}
-	x->e.indent++;
-	rc = emit_block(x, &s->body, depth + 1);
-	x->e.indent--;
+	fputs(text, x->e.out);
+	if (!lines) {
+		x->e.indent++;
+		mmr_emit_line(&x->e, ";");
+		x->e.indent--;
+	}
 	if (*open)
 		mmr_emit_line(&x->e, "}");
+out:
+	free(text);
 	return rc;
 }
 

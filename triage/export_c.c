@@ -414,6 +414,9 @@ static void analyse(struct mmr_export *x)
 			x->writes &= ~(1ULL << i); /* nothing to put back */
 	set_limits(x);
 	mmr_export_find_misses(x);
+	for (i = 0; i < c->nexpects; i++) /* not of what came after an unmap */
+		x->content |= c->expects[i].kind == MMR_EXPECT_CONTENT &&
+			      !x->e.own_stacks;
 	if (x->nplain)
 		mmr_export_plan(x);
 }
@@ -504,7 +507,8 @@ static void settle(struct mmr_export *x, const char *bodies)
 	x->folds = x->e.used & MMR_USED_SPAWN && mmr_export_folds(x);
 	if (!x->whole)
 		x->e.groups = mmr_export_may_leave(x);
-	x->shares = !x->whole || x->counts || strstr(bodies, "shared->");
+	x->shares = !x->whole || x->counts || x->content ||
+		    strstr(bodies, "shared->");
 	for (i = 0; i < x->e.nhelpers; i++)
 		x->shares |= strstr(x->e.helpers[i], "shared->") != NULL;
 	if (x->e.used & (MMR_USED_UFFD | MMR_USED_FRESH | MMR_USED_SYNC))
@@ -549,15 +553,28 @@ static int write_file(struct mmr_export *x)
 		mmr_export_ltp(x);
 	else
 		mmr_export_main(x);
-	return fflush(x->out) || ferror(x->out) ? -EIO : 0;
+	return ferror(x->out) ? -ENOMEM : 0;
+}
+
+/* Hands the text over, without a blank line behind another one: a part that
+ * this case does not need leaves none. */
+static int hand_over(const char *text, FILE *out)
+{
+	const char *p;
+
+	for (p = text; *p; p++)
+		if (!(p[0] == '\n' && p[1] == '\n' && p[2] == '\n'))
+			fputc(*p, out);
+	return fflush(out) || ferror(out) ? -EIO : 0;
 }
 
 int mmr_export(const struct mmr_case *c, enum mmr_export_to to,
 	       const char *name, FILE *out, struct mmr_diag *diag)
 {
 	struct mmr_export *x = calloc(1, sizeof(*x));
-	char made[64];
-	int rc;
+	char made[64], *text = NULL;
+	size_t n;
+	int rc = -ENOMEM;
 
 	if (!x)
 		return -ENOMEM;
@@ -567,10 +584,18 @@ int mmr_export(const struct mmr_case *c, enum mmr_export_to to,
 	x->name = name ? name
 		       : mmr_export_name(c->title ? c->title : "", made,
 					 sizeof(made));
-	x->out = out;
 	x->diag = diag;
+	x->out = open_memstream(&text, &n);
+	if (!x->out)
+		goto out;
 	analyse(x);
 	rc = write_file(x);
+	if (fclose(x->out) && !rc)
+		rc = -ENOMEM;
+	if (!rc)
+		rc = hand_over(text, out);
+	free(text);
+out:
 	free(x);
 	return rc;
 }

@@ -43,6 +43,7 @@ struct mmr_export {
 	int nsyncs;
 	bool may_miss;	 /* an access may meet no memory */
 	bool unmended;	 /* a thread has segv=return */
+	bool content;	 /* reads are looked at: all writes write 1 */
 	bool pins;	 /* a thread has cpu= */
 	bool waits;	 /* a round may come to rest with nobody to blame */
 	bool has_within; /* a call has a limit of its own */

@@ -21,11 +21,17 @@ static void put_constants(struct mmr_export *x)
 	size_t i;
 	int n = 0;
 
-	for (i = 0; i < sizeof(constants) / sizeof(constants[0]); i++)
+	for (i = 0; i < sizeof(constants) / sizeof(constants[0]); i++) {
+		const char *value = constants[i].value;
+		bool is_one = !strchr(value, ' ');
+
 		if (x->e.constants >> i & 1)
-			fprintf(x->out, "%s#ifndef %s\n#define %s %s\n#endif\n",
+			fprintf(x->out,
+				"%s#ifndef %s\n#define %s %s%s%s\n#endif\n",
 				n++ ? "" : "\n", constants[i].name,
-				constants[i].name, constants[i].value);
+				constants[i].name, is_one ? "" : "(", value,
+				is_one ? "" : ")");
+	}
 }
 
 /* A paragraph of the comment, broken into lines; nothing in it ends it. */
@@ -255,7 +261,9 @@ void mmr_export_head(struct mmr_export *x)
 		PUT(x, " * gcc -O2 -pthread FILE; exit: 0 healthy, 1 "
 		       "symptom seen, 4 cannot run here.\n");
 	PUT(x, " */\n");
-	PUT(x, x->to == MMR_EXPORT_LTP ? "\n" : "#define _GNU_SOURCE\n");
+	/* LTP's tests may be compiled with -D_GNU_SOURCE, or without. */
+	PUT(x, x->to == MMR_EXPORT_LTP ? "\n#define _GNU_SOURCE 1\n\n"
+				       : "#define _GNU_SOURCE\n");
 	for (i = 0; i < x->e.nheaders; i++)
 		if (!has_pthread(x) || (strcmp(x->e.headers[i], "sched.h") &&
 					strcmp(x->e.headers[i], "time.h")))

@@ -71,8 +71,8 @@ static void put_limits(struct mmr_export *x)
 		    x->c->budget_ns ? (long long)mmr_export_runtime(x)
 				    : 1000000000LL);
 	PUT(x, "#define LIMIT %lld /* ms */\n", (long long)x->limit_ms);
-	PUT(x, "#define MAX_GAP 100000000 /* ns; a longer one between two "
-	       "looks: the machine stood still */\n");
+	PUT(x, "#define MAX_GAP 5000000 /* ns: looks that come later find a "
+	       "busy machine, or one that stood still */\n");
 	if (x->nplain > 1 || (!x->whole && !x->simple))
 		PUT(x, "#define PLAIN %d\n", x->nplain);
 	if (!x->whole)
@@ -114,6 +114,9 @@ static void put_shared(struct mmr_export *x)
 	if (x->counts)
 		PUT(x, "\tvolatile unsigned long moved; /* tells the watchdog "
 		       "*/\n");
+	if (x->content)
+		PUT(x, "\tvolatile int foreign; /* read, and written by nobody "
+		       "*/\n");
 	if (*mmr_export_where(x))
 		put_counters(x);
 	if (uses(x, MMR_USED_UFFD))
@@ -126,7 +129,7 @@ static void put_shared(struct mmr_export *x)
 	if (!x->e.one_meet)
 		mmr_export_names(x, MMR_ARG_SYNC, put_sync);
 	else if (uses(x, MMR_USED_SYNC))
-		PUT(x, "\tatomic_int met;\n\t_Atomic long long when;\n");
+		PUT(x, "\tatomic_int met;\n\tatomic_llong when;\n");
 	PUT(x, "} *shared;\n");
 }
 
@@ -179,12 +182,16 @@ static void put_time(struct mmr_export *x)
 		PUT(x,
 		    "static void delay_ns(long long ns)\n{\n"
 		    "\tlong long end = now() + ns;\n\n"
-		    "\twhile (now() < end%s) {\n"
 		    "%s"
-		    "\t\tif (end - now() > 300000)\n"
-		    "\t\t\tusleep(100);\n\t}\n}\n\n",
-		    x->whole ? "" : " && !shared->stop",
-		    x->whole ? "" : "\t\tme->moved++;\n");
+		    "\twhile (now() < end)\n\t\t;\n}\n\n",
+		    x->whole ? "\tif (ns > 200000) /* a sleep is off by less "
+			       "*/\n"
+			       "\t\tusleep((ns - 100000) / 1000);\n"
+			     : "\t/* A sleep is off by less. */\n"
+			       "\tfor (; end - now() > 200000 && "
+			       "!shared->stop; me->moved++)\n"
+			       "\t\tusleep(end - now() > 50000000 ? 50000 : "
+			       "(end - now() - 100000) / 1000);\n");
 }
 
 /* The one rendezvous of a round that comes by it once. */
@@ -197,10 +204,11 @@ static void put_one_meet(struct mmr_export *x)
 	    "static void meet(long skew)\n{\n"
 	    "\tif (++shared->met == %d)\n"
 	    "\t\tshared->when = now() + %lld;\n"
-	    "\twhile (!shared->when)\n\t\tsched_yield();\n"
+	    "\tfor (int n = 0; !shared->when; n++)\n"
+	    "\t\tif (n > 2000)\n\t\t\tsched_yield();\n"
 	    "\twhile (now() < shared->when + skew)\n\t\t;\n}\n\n",
 	    parties == 2 ? "Both" : "All", parties,
-	    (long long)x->sync_lead_ns + 2000);
+	    (long long)x->sync_lead_ns + 1000);
 }
 
 static void put_sync_helpers(struct mmr_export *x)
@@ -229,7 +237,7 @@ static void put_sync_helpers(struct mmr_export *x)
 	    "/* A thread at its end is not waited for. */\n"
 	    "static void leave(struct meet *m)\n{\n"
 	    "\tm->left++;\n\tif (m->arrived)\n\t\trelease(m);\n}\n\n",
-	    (long long)x->sync_lead_ns + 2000);
+	    (long long)x->sync_lead_ns + 1000);
 }
 
 static void put_latch_helpers(struct mmr_export *x)
@@ -314,9 +322,12 @@ static void put_touch(struct mmr_export *x)
 		PUT(x,
 		    "static int touch_read(struct map m, size_t step)\n{\n%s"
 		    "\tfor (size_t i = 0; i < m.len; i += step%s)\n"
-		    "\t\t(void)((volatile char *)m.at)[i];\n"
+		    "%s"
 		    "\treturn 0;\n}\n\n",
-		    set, count);
+		    set, count,
+		    x->content ? "\t\tif (((volatile char *)m.at)[i] & ~1)\n"
+				 "\t\t\tshared->foreign = 1;\n"
+			       : "\t\t(void)((volatile char *)m.at)[i];\n");
 	if (uses(x, MMR_USED_RANDOM))
 		PUT(x,
 		    "static int touch_random(struct map m, size_t step, "
@@ -326,9 +337,11 @@ static void put_touch(struct mmr_export *x)
 		    "\t\tvolatile char *p = m.at + draw(0, all - 1) * "
 		    "(long)step;\n\n"
 		    "\t\tif (write)\n\t\t\t*p = 1;\n"
-		    "\t\telse\n\t\t\t(void)*p;\n\t}\n"
+		    "\t\telse%s;\n\t}\n"
 		    "\treturn 0;\n}\n\n",
-		    set, count);
+		    set, count,
+		    x->content ? " if (*p & ~1)\n\t\t\tshared->foreign = 1"
+			       : "\n\t\t\t(void)*p");
 }
 
 /* Whoever unmaps an address twice could hit a stack that came in between. */

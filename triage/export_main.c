@@ -19,7 +19,8 @@ void mmr_export_setup(struct mmr_export *x)
 	if (uses(x, MMR_USED_PAGE))
 		PUT(x, "\tpage = (size_t)sysconf(_SC_PAGESIZE);\n");
 	if (uses(x, MMR_USED_HUGE))
-		PUT(x, "\thuge = meminfo(\"Hugepagesize: %%lu\") << 10;\n");
+		PUT(x,
+		    "\thuge = meminfo_value(\"Hugepagesize: %%lu\") << 10;\n");
 	if (x->pins)
 		PUT(x, "\tsched_getaffinity(0, sizeof(allowed), &allowed);\n");
 	if (x->shares)
@@ -111,7 +112,7 @@ static void put_fork(struct mmr_export *x, const char *body)
 	    x->to == MMR_EXPORT_C ? "4" : "KSFT_SKIP", body);
 }
 
-void mmr_export_start_round(struct mmr_export *x, int indent)
+static void start_and_watch(struct mmr_export *x, int indent)
 {
 	const char *end = x->whole ? "" : ", end";
 	char body[64];
@@ -134,6 +135,16 @@ void mmr_export_start_round(struct mmr_export *x, int indent)
 	}
 	PUT(x, "%swrong = watch(start(%s%s)%s);\n", tabs(indent), body,
 	    x->e.groups ? ", 0" : "", end);
+}
+
+void mmr_export_start_round(struct mmr_export *x, int indent)
+{
+	start_and_watch(x, indent);
+	if (x->content)
+		PUT(x,
+		    "%sif (!wrong && shared->foreign) /* all writes write 1 */"
+		    "\n%s\twrong = \"reads what nobody wrote\";\n",
+		    tabs(indent), tabs(indent));
 }
 
 static void put_rounds(struct mmr_export *x)

@@ -222,7 +222,7 @@ static void put_thp(struct mmr_export *x)
 	       "\tif (f && !fgets(line, sizeof(line), f))\n"
 	       "\t\tline[0] = '\\0';\n"
 	       "\tif (f)\n\t\tfclose(f);\n"
-	       "\treturn strstr(line, \"[never]\") != NULL;\n}\n\n");
+	       "\treturn !!strstr(line, \"[never]\");\n}\n\n");
 }
 
 static void put_drop(struct mmr_export *x)
@@ -256,7 +256,8 @@ void mmr_export_need_helpers(struct mmr_export *x)
 		    "\t\t\tbreak;\n"
 		    "\tif (f)\n\t\tfclose(f);\n\treturn n;\n}\n\n");
 	if (reads_meminfo(x))
-		PUT(x, "static unsigned long meminfo(const char *format)\n{\n"
+		PUT(x, "static unsigned long meminfo_value(const char "
+		       "*format)\n{\n"
 		       "\tFILE *f = fopen(\"/proc/meminfo\", \"r\");\n"
 		       "\tunsigned long n = 0;\n\tchar line[128];\n\n"
 		       "\twhile (f && fgets(line, sizeof(line), f))\n"
@@ -285,7 +286,7 @@ void mmr_export_need_helpers(struct mmr_export *x)
 		    "\tif (f && !fgets(line, sizeof(line), f))\n"
 		    "\t\tline[0] = '\\0';\n"
 		    "\tif (f)\n\t\tfclose(f);\n"
-		    "\treturn strstr(line, word) != NULL;\n}\n\n");
+		    "\treturn !!strstr(line, word);\n}\n\n");
 	if (mmr_export_has_need(x, MMR_NEED_THP))
 		put_thp(x);
 	if (wants(x, MMR_NEED_NOCAP))
@@ -328,7 +329,8 @@ static void put_need(struct mmr_export *x, const struct mmr_need *n)
 		break;
 	case MMR_NEED_HUGEPAGES:
 		snprintf(test, sizeof(test),
-			 "meminfo(\"HugePages_Free: %%lu\") < %" PRId64, n->n);
+			 "meminfo_value(\"HugePages_Free: %%lu\") < %" PRId64,
+			 n->n);
 		snprintf(text, sizeof(text),
 			 "needs %" PRId64 " free huge pages, see "
 			 "/proc/sys/vm/nr_hugepages",
@@ -359,7 +361,7 @@ static void put_need(struct mmr_export *x, const struct mmr_need *n)
 		break;
 	case MMR_NEED_MEMORY:
 		snprintf(test, sizeof(test),
-			 "meminfo(\"MemAvailable: %%lu\") < %" PRId64,
+			 "meminfo_value(\"MemAvailable: %%lu\") < %" PRId64,
 			 n->n >> 10);
 		snprintf(text, sizeof(text), "needs %" PRId64 " MiB of memory",
 			 n->n >> 20);
@@ -431,7 +433,8 @@ void mmr_export_needs(struct mmr_export *x)
 void mmr_export_before(struct mmr_export *x)
 {
 	if (mmr_export_restored(x))
-		PUT(x, "\tunsigned long before = meminfo(\"%s: %%lu\");\n",
+		PUT(x,
+		    "\tunsigned long before = meminfo_value(\"%s: %%lu\");\n",
 		    mmr_export_restored(x));
 	if (mmr_export_is_quiet(x))
 		PUT(x, "\tunsigned long taint = " TAINT ";\n");
@@ -463,9 +466,10 @@ void mmr_export_after(struct mmr_export *x)
 
 	if (name) {
 		PUT(x,
-		    "\tfor (int i = 0; i < 200 && meminfo(\"%s: %%lu\") != "
+		    "\tfor (int i = 0; i < 200 && meminfo_value(\"%s: %%lu\") "
+		    "!= "
 		    "before; i++)\n\t\tusleep(10000);\n"
-		    "\tif (meminfo(\"%s: %%lu\") != before)%s\n",
+		    "\tif (meminfo_value(\"%s: %%lu\") != before)%s\n",
 		    name, name, open);
 		snprintf(text, sizeof(text), "%s did not come back", name);
 		put_wrong(x, text);

@@ -221,13 +221,36 @@ static bool has_call_limits(const struct mmr_case *c)
 	return false;
 }
 
+/* The watchdog of threads forks such a process, the other one knows nothing of
+ * what is in a round. */
+static int is_fresh(void *arg, const struct mmr_stmt *s,
+		    const struct mmr_thread *t)
+{
+	(void)arg;
+	(void)t;
+	return s->op->id == MMR_OP_process_spawn &&
+	       s->args[mmr_op_arg(s->op, "fresh")].set;
+}
+
+/* A thread that waits for so long looks as if it stood still. */
+static int is_slow(void *arg, const struct mmr_stmt *s,
+		   const struct mmr_thread *t)
+{
+	const struct mmr_export *x = arg;
+
+	(void)t;
+	return (s->op->id == MMR_OP_delay || s->op->id == MMR_OP_nanosleep) &&
+	       s->args[0].hi > x->limit_ms * 1000000 / 4;
+}
+
 static bool is_whole(struct mmr_export *x)
 {
 	const struct mmr_case *c = x->c;
 	int64_t ns;
 	int i, j, n = 0;
 
-	if (has_call_limits(c))
+	if (has_call_limits(c) || mmr_emit_each_stmt(c, is_fresh, NULL) ||
+	    mmr_emit_each_stmt(c, is_slow, x))
 		return false;
 	for (i = 0; i < c->nprocs; i++) {
 		const struct mmr_proc *p = c->procs[i];
@@ -303,7 +326,7 @@ static void plan_helpers(struct mmr_export *x)
 	for (i = 0; i < x->c->nprocs; i++)
 		for (j = 0; j < x->c->procs[i]->nthreads; j++)
 			n += count_touches(&x->c->procs[i]->threads[j]->body);
-	x->e.inlines = n <= 2 && !x->may_miss;
+	x->e.inlines = n <= 2 && !x->may_miss && !x->content;
 	x->e.count = x->counts ? ", shared->moved++" : "";
 	x->e.seeds = !x->long_draws;
 	x->e.plain_maps = x->e.inlines;

@@ -138,17 +138,13 @@ static void put_gone(struct mmr_export *x)
 	    "\tif (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)\n"
 	    "\t\ttext[0] = '\\0';\n"
 	    "\tif (fd >= 0)\n\t\tclose(fd);\n"
-	    "\tsscanf(text,\n"
-	    "\t       \"%%*d (%%*[^)]) %%c %%*s %%*s %%*s %%*s %%*s %%*s %%*s "
-	    "%%*s \"\n"
-	    "\t       \"%%*s %%*s %%*s %%*s %%*s %%*s %%*s %%*s %%d\",\n"
-	    "\t       &state, &threads);\n"
+	    "\tif (sscanf(text, \"%%*d (%%*[^)]) %%c %%*s %%*s %%*s %%*s %%*s "
+	    "%%*s %%*s %%*s %%*s %%*s %%*s %%*s %%*s %%*s %%*s %%*s %%d\",\n"
+	    "\t\t   &state, &threads) < 1)\n\t\treturn 1;\n"
 	    "\treturn state == 'X' || (state == 'Z' && threads <= 1);\n"
 	    "}\n\n");
 	if (awaited)
-		PUT(x, "#define running(pids) "
-		       "any_running(pids, sizeof(pids) / sizeof(pids[0]))\n"
-		       "static int any_running(volatile pid_t *pid, size_t n)\n"
+		PUT(x, "static int any_running(volatile pid_t *pid, int n)\n"
 		       "{\n\twhile (n--)\n"
 		       "\t\tif (pid[n] && !gone(pid[n]))\n"
 		       "\t\t\treturn 1;\n\treturn 0;\n}\n\n");

@@ -25,13 +25,21 @@ for form in c ltp kselftest; do
 	"$MMRACE" export --to $form -o "$dir/$form.c" "$dir/x.case" \
 		>"$dir/export" 2>&1 ||
 		fail "$form: $(tail -n 1 "$dir/export")"
-	for cc in "$CC" ${CLANG:+"$CLANG"}; do
-		suites_compile "$cc" $form "$dir/$form" "$dir/$form.c" \
-			>"$dir/log" 2>&1 ||
-			fail "$form, $cc: $(grep -m 1 error "$dir/log")"
-	done
+	suites_compile "$CC" $form "$dir/$form" "$dir/$form.c" \
+		>"$dir/log" 2>&1 ||
+		fail "$form, $CC: $(grep -m 1 error "$dir/log")"
+	# clang warns of other things.
+	[ -z "$CLANG" ] || suites_check "$CLANG" $form "$dir/$form.c" \
+		>"$dir/log" 2>&1 ||
+		fail "$form, $CLANG: $(grep -m 1 error "$dir/log")"
 	timeout 120 "$dir/$form" >"$dir/$form.out" 2>&1 </dev/null
 	got=$(suites_exit $form $?)
+	# What replay makes for a case, a program takes from its environment.
+	[ "$got" = 4 ] && grep -Eq 'needs (CGROUP|SWAP_AREA)' \
+		"$dir/$form.out" && continue
+	# Who starts the program has allowed it to write settings.
+	[ $want = 4 ] && grep -q allow-settings "$dir/replay" &&
+		[ "$got" = 0 ] && continue
 	[ "$got" = $want ] ||
 		fail "$form says $got ($(tail -n 1 "$dir/$form.out"))," \
 			"replay $want"

@@ -12,6 +12,7 @@
 
 . "$(dirname "$0")/../lib.sh"
 t_need_tool
+mkdir -p "$WORK/g"
 WARN='-Wall -Wextra -Werror -O2 -pthread'
 
 # export_c CASE: $WORK/NAME.c and the program $WORK/NAME.
@@ -51,6 +52,75 @@ if command -v "$CLANG" >/dev/null; then
 else
 	t_skip 'compiles with clang' 'no clang'
 fi
+
+# What a reader gets: tests/golden/export has S1 and S2 in each form.
+# MMR_UPDATE_GOLDEN=1 writes them anew.
+GOLD=$TOP/tests/golden/export
+for name in s1-base s2-1m s2-hugetlb; do
+	for form in c ltp kselftest; do
+		"$MMRACE" export --to $form -o "$WORK/g/$name.c" \
+			"corpus/seeds/$name.case" 2>"$ERR"
+		t_result $? "$name: $form"
+		[ -n "${MMR_UPDATE_GOLDEN:-}" ] &&
+			cp "$WORK/g/$name.c" "$GOLD/$name.$form.txt"
+		t_same "$name: $form is as in $GOLD" "$WORK/g/$name.c" \
+			"$GOLD/$name.$form.txt"
+	done
+done
+[ "$(cat "$WORK/g/s1-base.runtest")" = "# $(sed -n \
+	's/^title   //p' corpus/seeds/s1-base.case)
+s1_base s1_base" ]
+t_result $? 'ltp: its lines for runtest/mm'
+t_match 'kselftest: its line for run_vmtests.sh' "$WORK/g/s1-base.vmtests" \
+	'^CATEGORY="race" run_test ./s1_base$'
+t_run "$MMRACE" export --to ltp --runtest corpus/seeds/s1-base.case
+t_same 'ltp: --runtest prints the same' "$OUT" "$WORK/g/s1-base.runtest"
+t_run "$MMRACE" export --to ltp --json corpus/seeds/s1-base.case
+t_json '--json: JSON' "$OUT"
+[ "$(t_json_get "$OUT" name)" = '"s1_base"' ] ||
+	[ "$(t_json_get "$OUT" name)" = s1_base ]
+t_result $? '--json: the name'
+
+# What struct tst_test says, and how long a test has to run.
+cat >"$WORK/all.case" <<'EOF'
+mmrace-case 1
+title   what a test can ask of LTP's library
+needs   cpus>=2 hugepages>=2 nocap=CAP_SYS_NICE syscall=userfaultfd memory>=1G arch=x86_64
+set     nr_overcommit_hugepages=2
+rounds  10 budget=3s
+seen    7/100
+fixed   0123abcd0123abcd "mm: a fix"
+
+process main
+  thread A
+    m0 = mmap len=2h prot=rw flags=private|anon|hugetlb
+    write m0 step=1h
+EOF
+t_run "$MMRACE" export --to ltp "$WORK/all.case"
+t_rc 'ltp: exports' 0
+while read -r field; do
+	grep -qF -e "$field" "$OUT"
+	t_result $? "ltp: $field"
+done <<'EOF'
+.needs_root = 1,
+.min_cpus = 2,
+.min_mem_avail = 1024,
+.hugepages = {2, TST_NEEDS},
+TST_CAP(TST_CAP_DROP, CAP_SYS_NICE),
+"CONFIG_USERFAULTFD=y",
+{"/proc/sys/vm/nr_overcommit_hugepages", "2", TST_SR_TCONF},
+.taint_check = TST_TAINT_W | TST_TAINT_D,
+{"linux-git", "0123abcd0123abcd"},
+.runtime = 126,
+#define ROUNDS 420
+EOF
+
+# Errors say what to do.
+sed 's/^rounds .*/rounds  3 keep/; s/^process main/process main copies=2/' \
+	corpus/seeds/s1-nohint.case >"$WORK/keep2.case"
+t_run "$MMRACE" export --to c "$WORK/keep2.case"
+t_rc 'what has no form in C: exit 2' 2
+t_match 'and says what to do' "$ERR" "keep2.case:1:1: .*write 'rounds' without"
 
 lines=$(wc -l <"$WORK/s1-base.c")
 [ "$lines" -le 120 ]

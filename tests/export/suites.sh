@@ -41,8 +41,18 @@ suites_compile() {
 	# shellcheck disable=SC2086 # lists of words
 	case $2 in
 	c) "$1" $FORM_FLAGS -o "$3" "$4" ;;
-	ltp) "$1" $FORM_FLAGS -D_GNU_SOURCE $LTP_FLAGS -o "$3" "$4" $LTP_LIBS ;;
+	ltp) "$1" $FORM_FLAGS $LTP_FLAGS -o "$3" "$4" $LTP_LIBS ;;
 	kselftest) "$1" $FORM_FLAGS $KSFT_FLAGS -o "$3" "$4" ;;
+	esac
+}
+
+# suites_check COMPILER FORM FILE.c: warnings only.
+suites_check() {
+	# shellcheck disable=SC2086 # lists of words
+	case $2 in
+	c) "$1" $FORM_FLAGS -fsyntax-only "$3" ;;
+	ltp) "$1" $FORM_FLAGS $LTP_FLAGS -fsyntax-only "$3" ;;
+	kselftest) "$1" $FORM_FLAGS $KSFT_FLAGS -fsyntax-only "$3" ;;
 	esac
 }
 
