@@ -299,6 +299,31 @@ void mmr_cap_settle(pid_t pid)
 		settle(pid, 0);
 }
 
+int64_t mmr_cap_use_kb(const char *field)
+{
+	static const struct {
+		const char *field, *v1, *v2;
+	} names[] = {
+		{"AnonPages", "total_rss ", "anon "},
+		{"Mapped", "total_mapped_file ", "file_mapped "},
+		{"Shmem", "total_shmem ", "shmem "},
+	};
+	uint64_t v = ~0ULL;
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(names[i].field, field))
+			continue;
+		if (cap.mode == CAP_V1)
+			v = mmr_cgroup_get(cap.memory, "memory.stat",
+					   names[i].v1);
+		if (cap.mode == CAP_V2)
+			v = mmr_cgroup_get(cap.memory, "memory.stat",
+					   names[i].v2);
+	}
+	return v == ~0ULL ? -1 : (int64_t)(v >> 10);
+}
+
 uint64_t mmr_cap_oom_kills(void)
 {
 	uint64_t n = ~0ULL;

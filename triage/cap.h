@@ -37,6 +37,9 @@ struct mmr_cap_groups {
 	const char *freezer, *freezer_base;
 };
 int mmr_cap_groups(struct mmr_cap_groups *g);
+/* A use of memory by all that cases started, in kB, by its name in
+ * /proc/meminfo (AnonPages, Mapped, Shmem); -1: not known by group. */
+int64_t mmr_cap_use_kb(const char *field);
 /* Processes that the OOM killer took because of our memory cap so far. */
 uint64_t mmr_cap_oom_kills(void);
 /* "memory 11.7 GiB and 8192 processes by cgroup v1", for doctor; a sentence

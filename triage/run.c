@@ -142,6 +142,9 @@ static int64_t field_now(const struct run *r, const char *name)
 		charge = mmr_memcg_charge(&r->outside);
 		return charge < 0 ? charge : charge >> 10;
 	}
+	charge = mmr_cap_use_kb(name);
+	if (charge >= 0)
+		return charge;
 	if ((mmr_setting_written(r->c) & POOL_SETTINGS) &&
 	    !strncmp(name, "HugePages_", 10)) {
 		if (strcmp(name, "HugePages_Rsvd"))
@@ -528,10 +531,16 @@ static bool is_restored(const struct run *r, const struct restored *f)
 		return now - f->before <
 		       2048 + 256 * sysconf(_SC_NPROCESSORS_ONLN);
 
-	/* Counts of huge pages are exact; the rest is everybody's. */
+	/* What only our own processes count in. */
+	if (mmr_cap_use_kb(f->name) >= 0)
+		return now - f->before < 4096;
+	/* Counts of huge pages are exact; the rest is everybody's, and only
+	 * less than before can be ours. */
 	if (!strncmp(f->name, "HugePages_", 10))
 		return now == f->before;
-	return llabs(now - f->before) < 65536; /* kB */
+	if (strstr(f->name, "Free") || strstr(f->name, "Available"))
+		return f->before - now < 65536; /* kB */
+	return now - f->before < 65536;
 }
 
 static void check_restored(struct run *r)

@@ -271,4 +271,39 @@ process main
     write m0 step=1p
 CASE
 silent 'restored: memory that comes back' "$WORK/back.case"
+# Somebody takes memory and keeps it, in the group of the case: a leak, as far as
+# one can see.  Outside of it, it is none.
+sed -e 's/^rounds.*/rounds  1 budget=20s/' "$WORK/back.case" >"$WORK/leak.case"
+echo '    delay 3s' >>"$WORK/leak.case"
+group_of() {
+	find /sys/fs/cgroup -type d \( -path "*/memory/*/mmrace-$1" -o \
+		-path "*/memory/mmrace-$1" -o -path "*/mmrace-$1/run" \) \
+		2>/dev/null | head -n 1
+}
+has_group() { [ -n "$(group_of "$1")" ]; }
+leak() { # GROUP?: exit code of a run beside which 300 MiB are taken
+	local pid hog
+	"$MMRACE" replay --json --quiet --runs 1 --out "$WORK/out" \
+		"$WORK/leak.case" >"$OUT" 2>"$ERR" &
+	pid=$!
+	eventually 5 has_group $pid
+	(
+		[ "$1" = in ] && echo "$BASHPID" >"$(group_of $pid)/cgroup.procs"
+		head -c 300M /dev/zero | tail -c 300M | sleep 8
+	) &
+	hog=$!
+	wait $pid
+	RC=$?
+	RAN="replay beside a process that takes memory"
+	wait $hog
+}
+if is_root && [ -w /sys/fs/cgroup ]; then
+	leak in
+	t_rc 'restored: memory that does not come back' 1
+	t_match '... as leak' "$OUT" '"verdict": *"leak"'
+	leak out
+	t_rc 'restored: what others take is not ours' 0
+else
+	t_skip 'restored: memory that does not come back' 'needs root'
+fi
 t_done
