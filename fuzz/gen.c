@@ -16,6 +16,7 @@
 #include <string.h>
 
 #define BACKGROUND 30 /* percent of third and further threads */
+#define ORDERED 40    /* percent of cases without rendezvous */
 
 static const char *const thread_names[] = {"A", "B", "C", "D"};
 
@@ -125,6 +126,9 @@ static void draw_shape(struct mmr_gen *g)
 	g->kid_signals = mmr_gen_chance(r, 35);
 	g->epochs = g->nthreads > 1 && mmr_gen_chance(r, g->p->sync);
 	g->nepochs = mmr_gen_in(r, g->p->epochs);
+	/* Who meets nobody may still be put in order. */
+	if (g->nthreads > 1 && !g->epochs && mmr_gen_chance(r, ORDERED))
+		g->c->order = mmr_gen_chance(r, 70) ? 2 : 3;
 	g->ordered = g->nthreads > 1 && mmr_gen_chance(r, g->p->ordered);
 	g->nodes = uses(g, "migrate_pages") && mmr_gen_chance(r, g->p->nodes);
 	mmr_gen_draw_pool(g);

@@ -23,7 +23,7 @@
 #include "program.h"
 
 #define MMR_AREA_MAGIC 0x6d6d72616365ULL /* "mmrace" */
-#define MMR_AREA_VERSION 3
+#define MMR_AREA_VERSION 4
 #define MMR_AREA_FD 3 /* mmrace-child finds the area here */
 #define MMR_AREA_ADDR 0x600000000UL /* and maps it there */
 
@@ -224,6 +224,11 @@ struct mmr_area {
 	struct { /* by program thread / process: spawned and done so far */
 		_Atomic uint32_t spawned, done;
 	} thread_count[256], proc_count[32];
+	/* rounds ... order=D: by thread slot, 0: not ready; steps at which
+	 * the running one falls. */
+	_Atomic uint64_t priority[MMR_THREAD_SLOTS];
+	_Atomic uint32_t step;
+	uint32_t fall[MMR_ORDER_MAX];
 	/* A request for a `fresh` process: one at a time. */
 	_Atomic uint32_t fresh_request; /* program process + 1, futex;
 					 * MMR_FRESH_SERVED: answered */

@@ -25,6 +25,7 @@
 #define MMR_CASE_MAX_NAMES 64 /* of each of latch, sync, futex */
 #define MMR_CASE_MAX_LOOP 1000000000
 #define MMR_CASE_MAX_ROUNDS 1000000000
+#define MMR_CASE_MAX_ORDER 7 /* depth */
 #define MMR_CASE_MAX_ACCEPT 8
 #define MMR_CASE_NAME_LEN 32 /* with the closing NUL */
 
@@ -172,6 +173,7 @@ struct mmr_case {
 	int nsettings;
 	int64_t rounds; /* default 1 */
 	bool keep; /* rounds N keep */
+	int64_t order; /* rounds N order=D: depth, 0: threads run freely */
 	int64_t budget_ns; /* default 30 s, 0 never */
 	struct mmr_expect *expects;
 	int nexpects;

@@ -77,6 +77,9 @@ int mmr_check_head(const struct mmr_case *c, struct mmr_diag *diag)
 	if (c->rounds < 1 || c->rounds > MMR_CASE_MAX_ROUNDS)
 		return fail(diag, "rounds go from 1 to %d",
 			    MMR_CASE_MAX_ROUNDS);
+	if (c->order < 0 || c->order > MMR_CASE_MAX_ORDER)
+		return fail(diag, "order goes from 1 to %d",
+			    MMR_CASE_MAX_ORDER);
 	if (c->budget_ns < 0)
 		return fail(diag, "negative budget");
 	if (c->nneeds > MMR_CHECK_NEEDS || c->nsettings > MMR_CHECK_SETTINGS ||

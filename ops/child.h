@@ -126,6 +126,8 @@ struct mmr_child {
 	 * was last looked, and when that was. */
 	uint64_t seen_delay_ns, seen_cpu_ns, seen_ticks;
 	uint32_t seen_holds;
+	uint8_t ordered;   /* waits for its turn: child_order.c */
+	uint64_t priority; /* while it may sleep */
 };
 
 /* The plan of an op id. */

@@ -61,6 +61,7 @@ static void bury_threads(uint32_t proc)
 			continue;
 		if (state == MMR_THREAD_DONE)
 			bury_done(t, seq);
+		mmr_order_leave(i);
 		if (state != MMR_THREAD_STARTING && state != MMR_THREAD_RUNNING)
 			continue;
 		if (t->thread < 256) {

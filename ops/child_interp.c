@@ -118,6 +118,8 @@ static inline void run_op(struct mmr_child *c, const struct mmr_insn *in)
 	uint64_t end;
 	int64_t ret;
 
+	if (c->ordered)
+		mmr_order_before(c, in);
 	atomic_store_explicit(&slot->start, c->now, memory_order_relaxed);
 	atomic_store_explicit(&slot->stmt, in->stat + 1u, memory_order_release);
 	if (in->within)
@@ -134,6 +136,8 @@ static inline void run_op(struct mmr_child *c, const struct mmr_insn *in)
 		mmr_interp_count(c, in, ret, end);
 		c->now = end;
 	}
+	if (c->ordered)
+		mmr_order_after(c, in);
 	progress(slot);
 }
 

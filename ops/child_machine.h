@@ -117,6 +117,14 @@ void mmr_flow_leave(uint32_t thread);
 /* It no longer holds the round open; the last one wakes the supervisor. */
 void mmr_flow_release(struct mmr_child *c);
 
+/* child_order.c.  Draws the priorities of a round; supervisor. */
+void mmr_order_begin(void);
+/* Before and after each operation of an ordered thread. */
+void mmr_order_before(struct mmr_child *c, const struct mmr_insn *in);
+void mmr_order_after(struct mmr_child *c, const struct mmr_insn *in);
+/* The thread of that slot is at its end. */
+void mmr_order_leave(uint32_t slot);
+
 /* child_proc.c.  n adjacent proc slots, set up; first index or -EAGAIN. */
 int64_t mmr_proc_claim(uint32_t proc, uint32_t n, int32_t owner);
 /* The process of slot p begins to die now: p's time and CPU time. */

@@ -53,6 +53,7 @@ static void reset_round(void)
 	atomic_store(&a->fresh_slot, 0);
 	atomic_store(&a->round_void, 0);
 	atomic_store(&a->round_late, 0);
+	mmr_order_begin();
 }
 
 /* Free again: slots of spawned threads and, without keep, of processes. */

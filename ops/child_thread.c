@@ -180,6 +180,7 @@ struct mmr_child *mmr_thread_prepare(uint32_t slot, uint32_t thread,
 	c->segv = mmr_pthreads()[thread].segv;
 	pp = &mmr_pprocs()[mmr_pthreads()[thread].proc];
 	c->plain = !pp->is_template && !mmr_pthreads()[thread].is_template;
+	c->ordered = c->plain && c->program->order;
 	s->plain = c->plain;
 	c->shared_stats = !c->plain || pp->copies > 1;
 	c->hist_shift = c->area->hist_shift;
@@ -243,6 +244,8 @@ static void done(struct mmr_child *c)
 	atomic_fetch_add(&c->area->thread_count[c->thread].done, 1);
 	if (c->plain)
 		mmr_flow_leave(c->thread);
+	if (c->ordered)
+		mmr_order_leave(c->slot_index);
 	atomic_store(&c->slot->state, MMR_THREAD_DONE);
 	mmr_flow_release(c);
 	if (mmr_pthreads()[c->thread].is_template)

@@ -410,6 +410,7 @@ static void set_up(struct mmr_area *area, const struct mmr_case *c,
 			pr->drop_caps_hi |= 1u << (cap - 32);
 	}
 	mmr_compile_cpus(pr, c, opts);
+	mmr_compile_order(pr, c);
 }
 
 static uint64_t place(uint64_t *size, uint64_t bytes)

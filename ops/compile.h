@@ -33,6 +33,9 @@ void mmr_area_close(struct mmr_area *area, int fd);
 void mmr_compile_cpus(struct mmr_program *pr, const struct mmr_case *c,
 		      const struct mmr_compile_opts *opts);
 
+/* The same for rounds ... order=D. */
+void mmr_compile_order(struct mmr_program *pr, const struct mmr_case *c);
+
 #define MMR_AREA_AT(area, off, type) ((type *)((char *)(area) + (off)))
 
 /* Default huge page size of this machine in bytes (from /proc/meminfo),

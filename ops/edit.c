@@ -304,6 +304,7 @@ static void copy_head(struct mmr_case *c, const struct mmr_case *from, bool *ok)
 	c->origin.profile = copy_str(c, from->origin.profile, ok);
 	c->rounds = from->rounds;
 	c->keep = from->keep;
+	c->order = from->order;
 	c->budget_ns = from->budget_ns;
 	c->seen_hits = from->seen_hits;
 	c->seen_runs = from->seen_runs;

@@ -282,6 +282,11 @@ static int head_rounds(struct mmr_parse *p)
 			   mmr_lex_is(&key, "budget") && !budget) {
 			budget = true;
 			CHECK_ONE(mmr_parse_time(p, &value, &c->budget_ns));
+		} else if (mmr_parse_split(&p->l.word[i], &key, &value) &&
+			   mmr_lex_is(&key, "order") && !c->order) {
+			CHECK_ONE(mmr_parse_int(p, &value, 1,
+						MMR_CASE_MAX_ORDER, "order",
+						&c->order));
 		} else {
 			return mmr_parse_fail(p, &p->l.word[i],
 					      "unknown or second '%.*s' in "

@@ -427,6 +427,18 @@ static void print_expect(struct mmr_text *t, const struct mmr_expect *e)
 	}
 }
 
+static void print_rounds(struct mmr_text *t, const struct mmr_case *c)
+{
+	char buf[48];
+
+	mmr_text_put(t, "rounds  %" PRId64 "%s", c->rounds,
+		     c->keep ? " keep" : "");
+	if (c->order)
+		mmr_text_put(t, " order=%" PRId64, c->order);
+	mmr_text_put(t, " budget=%s\n",
+		     mmr_case_print_time(buf, sizeof(buf), c->budget_ns));
+}
+
 static void print_head(struct mmr_text *t, const struct mmr_case *c)
 {
 	char buf[48];
@@ -444,11 +456,9 @@ static void print_head(struct mmr_text *t, const struct mmr_case *c)
 				     mmr_setting_index(c->settings[i].name),
 				     c->settings[i].value, buf, sizeof(buf)),
 			     i + 1 == c->nsettings ? "\n" : "");
-	if (c->rounds != 1 || c->keep || c->budget_ns != DEFAULT_BUDGET_NS)
-		mmr_text_put(
-			t, "rounds  %" PRId64 "%s budget=%s\n", c->rounds,
-			c->keep ? " keep" : "",
-			mmr_case_print_time(buf, sizeof(buf), c->budget_ns));
+	if (c->rounds != 1 || c->keep || c->order ||
+	    c->budget_ns != DEFAULT_BUDGET_NS)
+		print_rounds(t, c);
 	for (i = 0; i < c->nexpects; i++)
 		print_expect(t, &c->expects[i]);
 	if (c->seen_runs)

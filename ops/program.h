@@ -28,6 +28,7 @@ struct mmr_operand {
 };
 
 #define MMR_MAX_ACCEPT 8
+#define MMR_ORDER_MAX 8 /* depth of rounds ... order=D */
 
 struct mmr_insn {
 	uint16_t op; /* op id, MMR_INSN_LOOP, MMR_INSN_END */
@@ -92,6 +93,7 @@ struct mmr_program {
 	uint64_t seed;
 	uint64_t page_size, huge_size;
 	uint32_t keep;
+	uint32_t order, order_steps; /* depth, 0: threads run freely; steps */
 	uint32_t drop_caps_lo, drop_caps_hi; /* nocap=: dropped by supervisor */
 	uint64_t may_write; /* bit i: setting i of setting.h */
 	struct mmr_outside outside;

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The CPUs that a program may use, and how they lie to each other.
+ * The CPUs that a program may use, and how they lie to each other; and how
+ * many steps its threads take together, for rounds that order them.
  */
 #include <sched.h>
 #include <stdio.h>
 
 #include "compile.h"
+
+#define UNCOUNTED 8 /* turns of a loop that ends with something else */
+#define STEPS_MAX 1000000
 
 static void choose(struct mmr_program *pr, const struct mmr_compile_opts *opts)
 {
@@ -69,6 +73,44 @@ static void learn(struct mmr_program *pr, const struct mmr_case *c)
 				pr->nodes[i] = (uint16_t)j;
 		}
 	}
+}
+
+/* Operations of a block, each loop's as often as it turns; one without a
+ * count turns a few times. */
+static uint64_t steps_of(const struct mmr_block *b)
+{
+	uint64_t n = 0, turns;
+	int i;
+
+	for (i = 0; i < b->n; i++) {
+		if (b->stmts[i]->kind != MMR_STMT_LOOP) {
+			n++;
+			continue;
+		}
+		turns = b->stmts[i]->until == MMR_UNTIL_COUNT
+				? (uint64_t)b->stmts[i]->count
+				: UNCOUNTED;
+		n += (turns < STEPS_MAX ? turns : STEPS_MAX) *
+		     steps_of(&b->stmts[i]->body);
+		if (n > STEPS_MAX)
+			return STEPS_MAX;
+	}
+	return n;
+}
+
+void mmr_compile_order(struct mmr_program *pr, const struct mmr_case *c)
+{
+	uint64_t n = 0;
+	int i, j;
+
+	pr->order = (uint32_t)c->order;
+	for (i = 0; i < c->nprocs; i++)
+		for (j = 0; j < c->procs[i]->nthreads; j++)
+			if (!c->procs[i]->is_template &&
+			    !c->procs[i]->threads[j]->is_template)
+				n += (uint64_t)c->procs[i]->copies *
+				     steps_of(&c->procs[i]->threads[j]->body);
+	pr->order_steps = (uint32_t)(n < 1 ? 1 : n < STEPS_MAX ? n : STEPS_MAX);
 }
 
 void mmr_compile_cpus(struct mmr_program *pr, const struct mmr_case *c,

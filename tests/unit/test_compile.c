@@ -65,7 +65,7 @@ static void drop(struct built *b)
 static const char *const loops =
 	"mmrace-case 1\n"
 	"needs nocap=CAP_SYS_NICE nocap=CAP_BPF\n"
-	"rounds 7 keep budget=3s\n"
+	"rounds 7 keep order=2 budget=3s\n"
 	"process main\n"
 	"thread A cpu=3\n"
 	"  loop 500\n"
@@ -97,6 +97,9 @@ static void test_insns(void **state)
 	assert_int_equal(p->nrefs, 2);
 	assert_int_equal(p->rounds, 7);
 	assert_int_equal(p->keep, 1);
+	/* 500 x (mmap, munmap, 8 writes), 8 x (spawn, join). */
+	assert_int_equal(p->order, 2);
+	assert_int_equal(p->order_steps, 500 * 10 + 8 * 2);
 	assert_int_equal(p->budget_ns, 3000000000);
 	assert_int_equal(p->drop_caps_lo, 1 << 23);
 	assert_int_equal(p->drop_caps_hi, 1 << (39 - 32));

@@ -284,6 +284,7 @@ static void test_reach(void **state)
 		{"mixed", "process_mrelease", 20},
 		{"mixed", " skew=auto", 180},
 		{"mixed", " skew=log", 70},
+		{"mixed", " order=2 ", 6},
 		{"storm", "membarrier private_expedited", 8},
 		{"storm", "mprotect x0", 8},
 		{"storm", "move_threads", 8},
