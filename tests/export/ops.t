@@ -24,6 +24,7 @@ leaves_out() {
 	thread_spawn | thread_join | process_spawn | process_reap) ;;
 	signal | wait | pause | delay | sync | write | read) ;;
 	rt_sigtimedwait | nanosleep | move_threads | poke) ;;
+	drop_cap | setrlimit) ;;
 	set_* | compact_memory | drop_caches | swapo* | cgroup_*)
 		[ "$1" != set_mempolicy ] &&
 			[ "$1" != set_mempolicy_home_node ]
