@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -24,6 +25,7 @@
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -279,6 +281,30 @@ static _Noreturn void serve(int fd)
 	}
 }
 
+/*
+ * The first and the last counter of a kind make the kernel rewrite its own code
+ * (static keys), which QEMU's emulation of several CPUs does not always
+ * survive: a CPU runs into the int3 of the rewriting after it is over, an oops
+ * in the page fault path.  With one of each open all the time nothing is
+ * rewritten.
+ */
+static void hold_counters(void)
+{
+	static const uint64_t kinds[] = {
+		PERF_COUNT_SW_PAGE_FAULTS,     PERF_COUNT_SW_PAGE_FAULTS_MIN,
+		PERF_COUNT_SW_PAGE_FAULTS_MAJ, PERF_COUNT_SW_CONTEXT_SWITCHES,
+		PERF_COUNT_SW_CPU_MIGRATIONS,
+	};
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+				       .size = sizeof(attr)};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		attr.config = kinds[i];
+		/* Without perf there is nothing to hold. */
+		(void)!syscall(SYS_perf_event_open, &attr, 0, -1, -1, 8UL);
+	}
+}
+
 static _Noreturn void agent(void)
 {
 	struct utsname u;
@@ -293,6 +319,7 @@ static _Noreturn void agent(void)
 	life.fd = fd;
 	if (pthread_create(&thread, NULL, life_main, NULL))
 		printf("mmrace-guest: no thread\n");
+	hold_counters();
 	mmr_cap_share(85);
 	if (mmr_engine_start("/mmrace-child", text, sizeof(text)))
 		printf("mmrace-guest: %s\n", text);

@@ -116,6 +116,7 @@ until_runs 3
 ends INT
 [ $ms -lt $limit ] && [ "$RC" -le 1 ] && [ -s "$WORK/json" ]
 t_result $? "Ctrl-C between restores: over in $ms ms, with results"
+t_note 'standard error of it:' "$WORK/err"
 
 start replay --runs 1000 "$WORK/long.case"
 ends 9
