@@ -48,6 +48,30 @@ t_run "$MMRACE" doctor
 grep -q '^ok  calibration: ' "$OUT"
 t_result $? 'doctor says that there is a table'
 
+# A hit: its offsets in nanoseconds, the bounds of the draw, what was given.
+cat >"$WORK/storm.case" <<'C'
+mmrace-case 1
+expect  progress within=2s
+
+process main
+  thread T segv=return
+    m0 = mmap len=1p prot=none flags=private|anon
+    sync s skew=auto
+    write m0
+  thread B
+    sync s
+    madvise m0 dontneed
+C
+t_run "$MMRACE" replay "$WORK/storm.case" --out "$WORK/out"
+t_rc 'a storm after a rendezvous is found' 1
+f=$(echo "$WORK"/out/findings/*)
+t_match 'exact.case has the offset of the hit' "$f/exact.case" \
+	'^    sync s( skew=-?[0-9]+(ns|us))?$'
+t_match 'case.case has the bounds of the draw' "$f/case.case" \
+	'^    sync s skew=-[0-9]+(ns|us)\.\.[0-9]+(ns|us)$'
+t_match 'first.case is as it was given' "$f/first.case" \
+	'^    sync s skew=auto$'
+
 head -c 300 /dev/urandom >"$table"
 t_run "$MMRACE" replay "$WORK/auto.case" --out "$WORK/out"
 t_rc 'a table that makes no sense is no table' 0
