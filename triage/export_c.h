@@ -154,6 +154,8 @@ void mmr_export_after(struct mmr_export *x);
 /* The field of /proc/meminfo that has to come back, NULL: none. */
 const char *mmr_export_restored(const struct mmr_export *x);
 bool mmr_export_is_quiet(const struct mmr_export *x);
+/* What it does may last until the machine boots anew. */
+bool mmr_export_is_lasting(const struct mmr_export *x);
 
 /* export_main.c: what every round does, and main(). */
 void mmr_export_setup(struct mmr_export *x);

@@ -86,7 +86,8 @@ static void put_setup(struct mmr_export *x)
 
 static bool has_setup(struct mmr_export *x)
 {
-	return uses(x, MMR_USED_PAGE | MMR_USED_HUGE | MMR_USED_RECOVER) ||
+	return mmr_export_is_lasting(x) ||
+	       uses(x, MMR_USED_PAGE | MMR_USED_HUGE | MMR_USED_RECOVER) ||
 	       x->pins || x->shares || x->leaves || !x->whole ||
 	       mmr_export_has_need(x, MMR_NEED_NODES) ||
 	       mmr_export_has_need(x, MMR_NEED_CAP) ||

@@ -116,7 +116,8 @@ void mmr_export_need_headers(struct mmr_export *x)
 	int i;
 
 	if (mmr_export_has_need(x, MMR_NEED_SWAP) ||
-	    mmr_export_has_need(x, MMR_NEED_MEMCG) || x->writes)
+	    mmr_export_has_need(x, MMR_NEED_MEMCG) ||
+	    mmr_export_is_lasting(x) || x->writes)
 		mmr_emit_header(&x->e, "stdlib.h");
 	if (lacks(x, "uffd_lacks")) {
 		mmr_emit_header(&x->e, "fcntl.h");
@@ -414,9 +415,43 @@ static void put_setting(struct mmr_export *x, const struct mmr_setting *s)
 	put_unless(x, test, text);
 }
 
+static bool is_lasting(const char *needs)
+{
+	return needs && strstr(needs, "allowed");
+}
+
+/* A statement that takes something from the machine until it boots anew. */
+static int lasts(void *arg, const struct mmr_stmt *s,
+		 const struct mmr_thread *t)
+{
+	const struct mmr_name_need *n;
+	int i;
+
+	(void)arg;
+	(void)t;
+	if (is_lasting(s->op->needs))
+		return 1;
+	for (i = 0; i < s->op->nargs; i++)
+		for (n = s->op->args[i].needs; n && n->needs; n++)
+			if (s->args[i].set && is_lasting(n->needs) &&
+			    n->value == s->args[i].lo)
+				return 1;
+	return 0;
+}
+
+bool mmr_export_is_lasting(const struct mmr_export *x)
+{
+	return mmr_emit_each_stmt(x->c, lasts, NULL);
+}
+
 void mmr_export_needs(struct mmr_export *x)
 {
 	int i;
+
+	if (mmr_export_is_lasting(x))
+		put_unless(x, "!getenv(\"MAY_LAST\")",
+			   "takes pages from the machine until it boots anew: "
+			   "set MAY_LAST to allow it");
 
 	for (i = 0; i < x->c->nsettings && x->to != MMR_EXPORT_LTP; i++)
 		put_setting(x, &x->c->settings[i]);

@@ -141,7 +141,7 @@ static void put_threads(struct mmr_export *x)
 	       "t->still + " COUNTED " : 0;\n"
 	       "\t\t\tt->last = t->moved;\n");
 	PUT(x, "\t\t\tif (t->still <= %s * 1000000LL)\n\t\t\t\tcontinue;\n",
-	    x->has_within ? "t->within" : "LIMIT");
+	    x->has_within ? "(t->within ? t->within : LIMIT)" : "LIMIT");
 	if (!x->simple)
 		PUT(x, "\t\t\tif (gone(t->pid)) {\n"
 		       "\t\t\t\tt->in = NULL;\n"
