@@ -294,7 +294,8 @@ static int need_hugepages(const struct mmr_need *need, bool may_set, char *text,
 		return missing(text, n,
 			       "needs huge pages, this kernel has no pool of "
 			       "them (CONFIG_HUGETLBFS)");
-	have -= rsvd > 0 ? rsvd : 0;
+	/* More than there are: a kernel whose count went below zero. */
+	have -= rsvd > 0 && rsvd <= have ? rsvd : 0;
 	if (have >= need->n)
 		return 0;
 	more = need->n - have;

@@ -417,9 +417,12 @@ static int plan_statements(const struct mmr_case *c, char *text, size_t n)
 static int plan_pool(const struct mmr_need *need, char *text, size_t n)
 {
 	int64_t rsvd = mmr_meminfo("HugePages_Rsvd"), now;
-	int64_t avail = mmr_meminfo("HugePages_Free") - (rsvd > 0 ? rsvd : 0);
+	int64_t avail = mmr_meminfo("HugePages_Free");
 	int rc;
 
+	/* More than there are: a kernel whose count went below zero. */
+	if (rsvd > 0 && rsvd <= avail)
+		avail -= rsvd;
 	if (avail >= need->n)
 		return 0;
 	if (avail < 0)
