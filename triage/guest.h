@@ -5,7 +5,7 @@
  *
  * Inside runs this same mmrace (static) as PID 1 (guest_agent.c) and answers
  * requests on a second serial port, which every kernel has.  A guest never
- * outlives the thread that opened it (PR_SET_PDEATHSIG).
+ * outlives the process that opened it (PR_SET_PDEATHSIG).
  */
 #ifndef MMR_TRIAGE_GUEST_H
 #define MMR_TRIAGE_GUEST_H
@@ -44,7 +44,7 @@ struct mmr_guest_stats {
 
 /*
  * Finds kernel and tools, boots, saves the state.  0, or -errno with a
- * sentence.  The calling thread must live as long as the guest.
+ * sentence.
  */
 int mmr_guest_open(const struct mmr_guest_opts *opts, struct mmr_guest **out,
 		   char *text, size_t n) __attribute__((warn_unused_result));

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -145,6 +146,76 @@ static pid_t spawn(char *const argv[], const char *log)
 	_exit(127);
 }
 
+/*
+ * A child's parent-death signal comes when the *thread* that forked it ends.
+ * One guest may be used by several threads in turn, and the first of them to
+ * end must not take it along: all are forked by a thread that never ends.
+ */
+static struct {
+	pthread_once_t once;
+	pthread_mutex_t lock;
+	pthread_cond_t asked, answered;
+	char *const *argv; /* NULL: nothing asked for */
+	const char *log;
+	pid_t pid;
+	int err;
+	bool running, busy;
+} forker = {.once = PTHREAD_ONCE_INIT,
+	    .lock = PTHREAD_MUTEX_INITIALIZER,
+	    .asked = PTHREAD_COND_INITIALIZER,
+	    .answered = PTHREAD_COND_INITIALIZER};
+
+static void *forker_main(void *arg)
+{
+	(void)arg;
+	pthread_mutex_lock(&forker.lock);
+	for (;;) {
+		while (!forker.argv)
+			pthread_cond_wait(&forker.asked, &forker.lock);
+		forker.pid = spawn(forker.argv, forker.log);
+		forker.err = errno;
+		forker.argv = NULL;
+		pthread_cond_broadcast(&forker.answered);
+	}
+	return NULL;
+}
+
+static void forker_start(void)
+{
+	pthread_t t;
+
+	forker.running = !pthread_create(&t, NULL, forker_main, NULL);
+	if (forker.running)
+		pthread_detach(t);
+}
+
+/* spawn() by that thread: the pid, or -1 and errno. */
+static pid_t spawn_for_good(char *const argv[], const char *log)
+{
+	pid_t pid;
+
+	pthread_once(&forker.once, forker_start);
+	if (!forker.running) {
+		errno = EAGAIN;
+		return -1;
+	}
+	pthread_mutex_lock(&forker.lock);
+	while (forker.busy)
+		pthread_cond_wait(&forker.answered, &forker.lock);
+	forker.busy = true;
+	forker.argv = argv;
+	forker.log = log;
+	pthread_cond_signal(&forker.asked);
+	while (forker.argv)
+		pthread_cond_wait(&forker.answered, &forker.lock);
+	pid = forker.pid;
+	errno = forker.err;
+	forker.busy = false;
+	pthread_cond_broadcast(&forker.answered);
+	pthread_mutex_unlock(&forker.lock);
+	return pid;
+}
+
 static int connect_unix(const char *dir, const char *name, struct mmr_qemu *q)
 {
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
@@ -247,7 +318,7 @@ int mmr_qemu_start(const struct mmr_qemu_conf *c, bool incoming,
 	unlink(path);
 	snprintf(log, sizeof(log), "%s/qemu.log", c->dir);
 	build_argv(&a, c, incoming, q->serial);
-	q->pid = spawn(a.v, log);
+	q->pid = spawn_for_good(a.v, log);
 	for (int i = 0; i < a.n; i++)
 		free(a.v[i]);
 	if (q->pid < 0) {

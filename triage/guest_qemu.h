@@ -26,7 +26,7 @@ struct mmr_qemu {
 
 /*
  * Starts it (incoming: from the saved state) and connects line and monitor.
- * It dies with the calling thread.  0 or -errno with a sentence in text; as the
+ * It dies with this process.  0 or -errno with a sentence in text; as the
  * others here -EINTR soon after mmr_engine_interrupt().
  */
 int mmr_qemu_start(const struct mmr_qemu_conf *conf, bool incoming,

@@ -197,12 +197,23 @@ static void give_back(struct mmr_guest *g, struct mmr_guest_member *m)
 	pthread_mutex_unlock(&g->lock);
 }
 
+/* A line that broke is QEMU on its way out, which may take a moment. */
+static bool still_there(struct mmr_guest_member *m, int err)
+{
+	for (int i = 0; i < 100 && err == -EPIPE; i++) {
+		if (!mmr_qemu_alive(&m->qemu))
+			return false;
+		usleep(20000);
+	}
+	return mmr_qemu_alive(&m->qemu);
+}
+
 /* The answer never came: what became of the guest is the verdict. */
 static void judge_loss(struct mmr_guest *g, struct mmr_guest_member *m,
 		       const struct mmr_case *c, int err,
 		       struct mmr_run_result *res)
 {
-	bool alive = mmr_qemu_alive(&m->qemu);
+	bool alive = still_there(m, err);
 	const char *what = "hang";
 	char *con, title[120] = "";
 	json_t *reports = NULL;
