@@ -3,7 +3,7 @@
 #
 # A case and its exports hit as often: the canaries always, a fault storm
 # always, and one case of chance as often as replay says (Fisher's exact test,
-# p > 0.01).  A healthy run passes.  MMR_LONG=1: 100 runs of each, else 10.
+# p > 0.01).  A healthy run passes.  MMR_LONG=1: 100 runs, else 5.
 #
 # Red when: an exported file loses the timing that a hit needs, gains another,
 # or its watchdog sees something else than the monitor.
@@ -13,7 +13,7 @@
 t_need_tool
 suites_prepare "$WORK"
 n=${LONG:+100}
-n=${n:-10}
+n=${n:-5}
 
 # fisher A AN B BN: the two-sided p of A of AN against B of BN.
 fisher() {
@@ -66,7 +66,7 @@ trip() {
 [ "$(fisher 1 10 9 10)" = 0.0011 ] && [ "$(fisher 5 10 6 10)" = 1.0000 ]
 t_result $? "Fisher's test knows its tables"
 for canary in storm futex; do
-	trip tests/canary/$canary.case $((n > 10 ? 20 : 3))
+	trip tests/canary/$canary.case $((n > 10 ? 20 : 1))
 done
 trip tests/export/chance.case "$n"
 trip tests/canary/healthy-1g.case 1
