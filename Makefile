@@ -311,7 +311,8 @@ fuzz: ## the fuzz targets, FUZZ_TIME=300 seconds each
 	@$(TEST_ENV) tests/fuzz.sh race $(FUZZ_TIME)
 
 .PHONY: man install uninstall
-man: $(B)/mmrace-ops.7 ## write mmrace-ops.7 from the descriptors
+man: $(B)/mmrace-ops.7 ## write docs/mmrace-ops.7 from the descriptors
+	-@cp $< docs/mmrace-ops.7
 
 $(B)/mmrace-ops.7: $(B)/mmrace docs/ops-page.sh
 	docs/ops-page.sh $(B)/mmrace > $@.tmp
