@@ -215,7 +215,8 @@ static bool read_line(const char *path, char *buf, size_t n)
 	return ok;
 }
 
-/* A number of /proc/meminfo, -1 when it has no such field. */
+/* A number of /proc/meminfo, -1 when it has no such field.  A count that fell
+ * below 0 (a kernel's fault; it was seen of HugePages_Rsvd) is below 0 here. */
 static int64_t meminfo(const char *field)
 {
 	FILE *f = fopen("/proc/meminfo", "re");
@@ -227,7 +228,7 @@ static int64_t meminfo(const char *field)
 		return -1;
 	while (v < 0 && fgets(line, sizeof(line), f))
 		if (strncmp(line, field, n) == 0 && line[n] == ':')
-			v = strtoll(line + n + 1, NULL, 10);
+			v = (int64_t)strtoull(line + n + 1, NULL, 10);
 	fclose(f);
 	return v;
 }
