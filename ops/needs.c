@@ -215,22 +215,31 @@ static bool read_line(const char *path, char *buf, size_t n)
 	return ok;
 }
 
-/* A number of /proc/meminfo, -1 when it has no such field.  A count that fell
- * below 0 (a kernel's fault; it was seen of HugePages_Rsvd) is below 0 here. */
+/* A number of /proc/meminfo, INT64_MIN when it has no such field.  A count that
+ * fell below 0 (a kernel's fault; it was seen of HugePages_Rsvd) is below 0
+ * here. */
 static int64_t meminfo(const char *field)
 {
 	FILE *f = fopen("/proc/meminfo", "re");
 	size_t n = strlen(field);
-	int64_t v = -1;
+	int64_t v = INT64_MIN;
 	char line[128];
 
 	if (!f)
-		return -1;
-	while (v < 0 && fgets(line, sizeof(line), f))
+		return v;
+	while (v == INT64_MIN && fgets(line, sizeof(line), f))
 		if (strncmp(line, field, n) == 0 && line[n] == ':')
 			v = (int64_t)strtoull(line + n + 1, NULL, 10);
 	fclose(f);
 	return v;
+}
+
+/* Bytes of memory to be had, 0 when the kernel does not say. */
+static int64_t available(void)
+{
+	int64_t kib = meminfo("MemAvailable");
+
+	return kib < 0 ? 0 : kib << 10;
 }
 
 static int need_cpus(const struct mmr_need *need, char *text, size_t n)
@@ -285,13 +294,13 @@ static int need_nodes(const struct mmr_need *need, char *text, size_t n)
 static int need_hugepages(const struct mmr_need *need, bool may_set, char *text,
 			  size_t n)
 {
-	int64_t avail = meminfo("MemAvailable") << 10, rsvd, have, more;
+	int64_t avail = available(), rsvd, have, more;
 	uint64_t size = mmr_huge_page_size();
 	char buf[48];
 
 	have = meminfo("HugePages_Free");
 	rsvd = meminfo("HugePages_Rsvd");
-	if (have < 0)
+	if (have == INT64_MIN)
 		return missing(text, n,
 			       "needs huge pages, this kernel has no pool of "
 			       "them (CONFIG_HUGETLBFS)");
@@ -376,7 +385,7 @@ static int need_arch(const struct mmr_need *need, char *text, size_t n)
 
 static int need_memory(const struct mmr_need *need, char *text, size_t n)
 {
-	int64_t have = meminfo("MemAvailable") << 10;
+	int64_t have = available();
 	char buf[48];
 
 	if (have >= need->n)
@@ -658,7 +667,7 @@ int mmr_needs_check(const struct mmr_case *c, bool may_set, char *text,
 	for (i = 0; i < c->nexpects; i++)
 		if (c->expects[i].kind == MMR_EXPECT_RESTORED &&
 		    strcmp(c->expects[i].name, "memcg_charge") != 0 &&
-		    meminfo(c->expects[i].name) < 0)
+		    meminfo(c->expects[i].name) == INT64_MIN)
 			return missing(text, n,
 				       "expects %s to be restored, and this "
 				       "kernel's /proc/meminfo has no such "

@@ -119,7 +119,8 @@ int64_t mmr_meminfo(const char *field)
 		return -1;
 	while (fgets(line, sizeof(line), f))
 		if (!strncmp(line, field, len) && line[len] == ':') {
-			value = strtoll(line + len + 1, NULL, 10);
+			/* A count that fell below 0 is shown as a huge one. */
+			value = (int64_t)strtoull(line + len + 1, NULL, 10);
 			break;
 		}
 	fclose(f);
