@@ -29,6 +29,7 @@ enum mmr_min_kind {
 	MMR_MIN_STMT,
 	MMR_MIN_UNWRAP, /* change: */
 	MMR_MIN_KEEP,
+	MMR_MIN_ORDER,
 	MMR_MIN_CPU,
 	MMR_MIN_SEGV,
 	MMR_MIN_DEFAULT, /* argument `arg` */

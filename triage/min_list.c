@@ -164,6 +164,9 @@ int mmr_min_list_plain(struct mmr_min_set *set)
 	e.kind = MMR_MIN_KEEP;
 	if (!rc && set->base->keep)
 		rc = mmr_min_set_add(set, &e);
+	e.kind = MMR_MIN_ORDER;
+	if (!rc && set->base->order)
+		rc = mmr_min_set_add(set, &e);
 	for (i = 0; i < set->nstmts && !rc; i++) {
 		const struct mmr_stmt *s = set->stmts[i];
 

@@ -159,6 +159,9 @@ static int change(const struct mmr_min_set *set, struct mmr_case *c,
 	case MMR_MIN_KEEP:
 		c->keep = false;
 		break;
+	case MMR_MIN_ORDER:
+		c->order = 0;
+		break;
 	case MMR_MIN_ROUNDS:
 		c->rounds = e->value;
 		break;
@@ -289,6 +292,9 @@ static void describe(const struct mmr_min_set *set,
 		break;
 	case MMR_MIN_KEEP:
 		snprintf(buf, n, "no keep");
+		break;
+	case MMR_MIN_ORDER:
+		snprintf(buf, n, "no order=");
 		break;
 	case MMR_MIN_CPU:
 		snprintf(buf, n, "no cpu= for thread %s",
