@@ -299,6 +299,7 @@ check-san: build $(UNIT_BIN) $(TOOL_BIN)
 
 .PHONY: bench fuzz fuzz-text fuzz-race
 bench: ## interpreter, monitor, throughput, timing (docs/timing.md)
+	@tests/deps.sh bench
 	@$(MAKE) --no-print-directory build $(BENCH_BIN) $(TOOL_BIN)
 	@$(TEST_ENV) tests/bench/bench.sh
 

@@ -127,6 +127,23 @@ check)
 	fi
 	exit 0
 	;;
+bench)
+	needs_build
+	# shellcheck disable=SC2086
+	provide bench $missing || exit
+	# The draws of arm64: without these two that part is skipped.
+	missing=
+	need gcc-aarch64-linux-gnu have_cmd aarch64-linux-gnu-gcc
+	[ -e /usr/aarch64-linux-gnu/lib/libc.a ] ||
+		missing="$missing libc6-dev-arm64-cross"
+	need qemu-user have_cmd qemu-aarch64
+	if [ -n "$missing" ] && can_install; then
+		# shellcheck disable=SC2086
+		install_them $missing ||
+			echo 'deps: no arm64: its draws are skipped' >&2
+	fi
+	exit 0
+	;;
 fuzz)
 	needs_build
 	have_clang || missing="$missing clang libclang-rt-14-dev"
@@ -169,7 +186,7 @@ tidy)
 	provide tidy $missing
 	;;
 *)
-	echo 'usage: deps.sh build|check|fuzz|report|guest|guest-arm64|format|tidy' >&2
+	echo 'usage: deps.sh build|check|bench|fuzz|report|guest|guest-arm64|format|tidy' >&2
 	exit 2
 	;;
 esac
