@@ -56,8 +56,8 @@ static void about(const struct mmr_min *m, const struct mmr_search_step *st,
 		[MMR_SEARCH_BEST] = "the best so far",
 		[MMR_SEARCH_ORIGINAL] = "the case as given",
 		[MMR_SEARCH_EMPTY] = "the empty case",
-		[MMR_SEARCH_NEUTRAL] = "the case without the statement that "
-				       "was caught",
+		[MMR_SEARCH_NEUTRAL] = ("the case without the statement that "
+					"was caught"),
 		[MMR_SEARCH_ARM] = "a variant",
 	};
 	char set[700];
