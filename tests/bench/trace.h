@@ -97,6 +97,15 @@ static inline bool trace_find(struct trace *t)
 	return mount("none", own, "tracefs", 0, NULL) == 0;
 }
 
+/* The numbers of the tracepoints are known: nothing of it stays behind. */
+static inline void trace_forget(struct trace *t)
+{
+	if (strcmp(t->root, "/sys/kernel/tracing") == 0)
+		return;
+	umount2(t->root, MNT_DETACH);
+	rmdir(t->root);
+}
+
 static inline int trace_id(const struct trace *t, const char *name)
 {
 	char path[256];
@@ -167,6 +176,7 @@ static inline bool trace_begin(struct trace *t)
 			      t->leader[c]);
 		}
 	}
+	trace_forget(t);
 	return true;
 }
 
