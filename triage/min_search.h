@@ -13,7 +13,8 @@
  *
  *   min_sprt.c    two sequential tests: a rate, and pairs
  *   min_belief.c  what to take away next, and what a run says of it
- *   min_search.c  runs in flight, candidates, the passes
+ *   min_flight.c  runs in flight
+ *   min_search.c  candidates, the passes
  *   min_rate.c    reference, null rate, control, fresh runs
  *
  * One thread calls; runs may overlap (jobs).  Results are always taken in the
