@@ -20,7 +20,9 @@ suites_prepare() {
 		LTP_LIBS=$MMR_LTP/lib/libltp.a
 	fi
 	# "../kselftest.h" is searched from this folder.
-	KSFT_FLAGS="-I $TOP/tests/export/selftests/mm"
+	mkdir -p "$1/selftests/mm"
+	cp "$TOP/tests/export/selftests/kselftest.h" "$1/selftests/"
+	KSFT_FLAGS="-I $1/selftests/mm"
 	tar=$(ls /usr/src/linux-source-*.tar.* 2>/dev/null | tail -n 1)
 	if [ -z "${MMR_LINUX:-}" ] && [ -n "$tar" ]; then
 		mkdir -p "$1/linux" && tar -xf "$tar" -C "$1/linux" \
