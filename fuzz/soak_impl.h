@@ -28,9 +28,9 @@
 #define MMR_SOAK_CONFIRM 10 /* re-runs of a case that hit */
 
 struct mmr_soak_op {
-	uint64_t count, errors, unexpected, sum_ns, max_ns, max_seed;
+	struct mmr_histogram hist; /* of all its calls */
+	uint64_t errors, unexpected, max_seed;
 	uint64_t failed; /* errors that no `->` of the statement lists */
-	uint64_t hist[MMR_HIST]; /* of ns, from each case's percentiles */
 };
 
 struct mmr_soak_reason {

@@ -52,20 +52,6 @@ static json_t *num(uint64_t v)
 	return json_integer((json_int_t)v);
 }
 
-/* [[ns, calls], ...], without the empty steps: eight an octave. */
-static json_t *hist_json(const struct mmr_soak_op *o)
-{
-	json_t *a = json_array();
-
-	for (unsigned int i = 0; i < MMR_HIST; i++)
-		if (o->hist[i])
-			json_array_append_new(
-				a, json_pack("[I, I]",
-					     (json_int_t)mmr_hist_value(i),
-					     (json_int_t)o->hist[i]));
-	return a;
-}
-
 static json_t *ops_json(const struct mmr_soak_stat *st)
 {
 	json_t *a = json_array();
@@ -75,22 +61,26 @@ static json_t *ops_json(const struct mmr_soak_stat *st)
 		const struct mmr_op *op = mmr_op_by_id(id);
 		json_t *j;
 
-		if (!op || !o->count)
+		if (!op || !o->hist.n)
 			continue;
 		j = json_object();
 		json_object_set_new(j, "op", json_string(op->name));
-		json_object_set_new(j, "count", num(o->count));
+		json_object_set_new(j, "count", num(o->hist.n));
 		json_object_set_new(j, "errors", num(o->errors));
 		json_object_set_new(j, "unexpected", num(o->unexpected));
 		json_object_set_new(j, "failed", num(o->failed));
-		json_object_set_new(j, "mean_ns", num(o->sum_ns / o->count));
-		json_object_set_new(j, "p50_ns",
-				    num(mmr_soak_quantile(o, 500)));
-		json_object_set_new(j, "p99_ns",
-				    num(mmr_soak_quantile(o, 990)));
-		json_object_set_new(j, "max_ns", num(o->max_ns));
+		json_object_set_new(j, "mean_ns",
+				    num(o->hist.sum_ns / o->hist.n));
+		json_object_set_new(
+			j, "p50_ns",
+			num((uint64_t)mmr_histogram_quantile(&o->hist, 0.50)));
+		json_object_set_new(
+			j, "p99_ns",
+			num((uint64_t)mmr_histogram_quantile(&o->hist, 0.99)));
+		json_object_set_new(j, "max_ns", num(o->hist.max_ns));
 		json_object_set_new(j, "max_seed", hex(o->max_seed));
-		json_object_set_new(j, "hist", hist_json(o));
+		json_object_set_new(j, "hist",
+				    mmr_histogram_steps_json(&o->hist));
 		json_array_append_new(a, j);
 	}
 	return a;
@@ -287,8 +277,8 @@ json_t *mmr_soak_json(struct mmr_soak *s, const char *state)
 static int by_max(const void *a, const void *b, void *arg)
 {
 	const struct mmr_soak_stat *st = arg;
-	uint64_t x = st->op[*(const int *)a].max_ns;
-	uint64_t y = st->op[*(const int *)b].max_ns;
+	uint64_t x = st->op[*(const int *)a].hist.max_ns;
+	uint64_t y = st->op[*(const int *)b].hist.max_ns;
 
 	return x < y ? 1 : x > y ? -1 : *(const int *)a - *(const int *)b;
 }
@@ -299,7 +289,7 @@ static void print_ops(struct mmr_soak_stat *st, FILE *f)
 	int ids[MMR_OP_LIMIT], n = 0;
 
 	for (int id = 0; id < MMR_OP_LIMIT; id++)
-		if (st->op[id].count && mmr_op_by_id((unsigned int)id))
+		if (st->op[id].hist.n && mmr_op_by_id((unsigned int)id))
 			ids[n++] = id;
 	if (!n)
 		return;
@@ -315,13 +305,16 @@ static void print_ops(struct mmr_soak_stat *st, FILE *f)
 		fprintf(f,
 			"%-18s %11" PRIu64 " %10" PRIu64
 			" %9s %9s %9s  0x%" PRIx64 "\n",
-			mmr_op_by_id((unsigned int)ids[i])->name, o->count,
+			mmr_op_by_id((unsigned int)ids[i])->name, o->hist.n,
 			o->errors,
-			mmr_measure_time(p50, sizeof(p50),
-					 (double)mmr_soak_quantile(o, 500)),
-			mmr_measure_time(p99, sizeof(p99),
-					 (double)mmr_soak_quantile(o, 990)),
-			mmr_measure_time(max, sizeof(max), (double)o->max_ns),
+			mmr_measure_time(
+				p50, sizeof(p50),
+				mmr_histogram_quantile(&o->hist, 0.50)),
+			mmr_measure_time(
+				p99, sizeof(p99),
+				mmr_histogram_quantile(&o->hist, 0.99)),
+			mmr_measure_time(max, sizeof(max),
+					 (double)o->hist.max_ns),
 			o->max_seed);
 	}
 	if (st->exits)

@@ -122,9 +122,10 @@ static uint64_t limit_of(struct mmr_soak *s, const struct mmr_op *op,
 			 uint64_t pause)
 {
 	const struct mmr_soak_op *o = &s->stat.op[op->id];
-	uint64_t limit = TIMES * mmr_soak_quantile(o, 999);
+	uint64_t limit =
+		TIMES * (uint64_t)mmr_histogram_quantile(&o->hist, 0.999);
 
-	if (o->count < KNOWN)
+	if (o->hist.n < KNOWN)
 		return UINT64_MAX;
 	if (limit < PAUSES * pause)
 		limit = PAUSES * pause;

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * What a soak counts, in memory that does not grow with its length.
- *
- * Latencies come as percentiles of each case's statements, not one by one, so
- * those of the whole soak are a mixture of them: half of a statement's calls
- * are taken to be at its median, and so on.  The maximum is exact.
- */
+/* What a soak counts, in memory that does not grow with its length. */
 #include "soak_impl.h"
 
 #include <stdio.h>
@@ -56,30 +50,16 @@ static void add_reason(struct mmr_soak_stat *st, const char *text)
 	r->count = 1;
 }
 
-static void add_hist(struct mmr_soak_op *op, const struct mmr_measure *m)
-{
-	uint64_t half = m->count / 2, upper = m->count - half;
-	uint64_t tail = upper / 10, last = tail / 5;
-
-	op->hist[mmr_hist_index(m->p50_ns)] += half;
-	op->hist[mmr_hist_index((m->p50_ns + m->p95_ns) / 2)] += upper - tail;
-	op->hist[mmr_hist_index(m->p99_ns)] += tail - last;
-	op->hist[mmr_hist_index(m->max_ns)] += last;
-}
-
 static void add_measure(struct mmr_soak_op *op, const struct mmr_measure *m,
 			bool lists, uint64_t seed)
 {
-	op->count += m->count;
 	op->failed += lists ? m->unexpected : m->errors;
 	op->errors += m->errors;
 	op->unexpected += m->unexpected;
-	op->sum_ns += m->sum_ns;
-	if (m->max_ns > op->max_ns) {
-		op->max_ns = m->max_ns;
+	if (m->max_ns > op->hist.max_ns)
 		op->max_seed = seed;
-	}
-	add_hist(op, m);
+	if (m->hist)
+		mmr_histogram_merge(&op->hist, m->hist);
 }
 
 static void add_exits(struct mmr_soak_stat *st, uint64_t seed,
@@ -178,7 +158,7 @@ double mmr_soak_valid(const struct mmr_soak_stat *st)
 		    op->class == MMR_CLASS_WAIT)
 			continue;
 		/* Errors that a statement lists are neither. */
-		meant += o->count - (o->errors - o->failed);
+		meant += o->hist.n - (o->errors - o->failed);
 		failed += o->failed;
 	}
 	return meant ? 1 - (double)failed / (double)meant : 1;
@@ -192,22 +172,4 @@ unsigned int mmr_soak_pairs(const struct mmr_soak_stat *st)
 		for (unsigned int b = 0; b < MMR_OP_LIMIT / 8; b++)
 			n += (unsigned int)__builtin_popcount(st->pairs[a][b]);
 	return n;
-}
-
-uint64_t mmr_soak_quantile(const struct mmr_soak_op *op, uint64_t per_mille)
-{
-	uint64_t sum = 0, want;
-
-	for (unsigned int i = 0; i < MMR_HIST; i++)
-		sum += op->hist[i];
-	want = sum * per_mille / 1000;
-	sum = 0;
-	for (unsigned int i = 0; i < MMR_HIST; i++) {
-		sum += op->hist[i];
-		if (sum > want)
-			return mmr_hist_value(i) < op->max_ns
-				       ? mmr_hist_value(i)
-				       : op->max_ns;
-	}
-	return op->max_ns;
 }

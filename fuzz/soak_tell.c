@@ -118,12 +118,12 @@ static void by_op(const struct mmr_soak_stat *st, FILE *f)
 		for (unsigned int id = 0; id < MMR_OP_LIMIT; id++) {
 			const struct mmr_soak_op *o = &st->op[id];
 			const struct mmr_op *op = mmr_op_by_id(id);
-			const double values[] = {(double)o->count,
+			const double values[] = {(double)o->hist.n,
 						 (double)o->errors,
-						 (double)o->sum_ns / 1e9,
-						 (double)o->max_ns / 1e9};
+						 (double)o->hist.sum_ns / 1e9,
+						 (double)o->hist.max_ns / 1e9};
 
-			if (op && o->count)
+			if (op && o->hist.n)
 				fprintf(f, "mmrace_%s{op=\"%s\"} %.17g\n",
 					families[k].name, op->name, values[k]);
 		}

@@ -69,9 +69,10 @@ static uint64_t worst_ns(const struct mmr_soak_stat *st, const char **name)
 		/* What waits for the case itself says nothing. */
 		if (!op || op->class == MMR_CLASS_WAIT ||
 		    op->class == MMR_CLASS_BLOCK ||
-		    op->class == MMR_CLASS_PURE || st->op[id].max_ns <= worst)
+		    op->class == MMR_CLASS_PURE ||
+		    st->op[id].hist.max_ns <= worst)
 			continue;
-		worst = st->op[id].max_ns;
+		worst = st->op[id].hist.max_ns;
 		*name = op->name;
 	}
 	return worst;

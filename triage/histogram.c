@@ -31,7 +31,7 @@ static double value_of(unsigned int i)
 	return ldexp(SUB + i % SUB + 0.5, (int)octave - 1);
 }
 
-void mmr_histogram_add(struct mmr_histogram *h, uint64_t ns, uint32_t count)
+void mmr_histogram_add(struct mmr_histogram *h, uint64_t ns, uint64_t count)
 {
 	h->n += count;
 	h->bin[bin_of(ns)] += count;
@@ -78,12 +78,25 @@ double mmr_histogram_stdev(const struct mmr_histogram *h)
 		return 0;
 	/* About the mean of the middles, or their bias would count too. */
 	for (unsigned int i = 0; i < MMR_HISTOGRAM_BINS; i++)
-		mean += value_of(i) * h->bin[i] / (double)h->n;
+		mean += value_of(i) * (double)h->bin[i] / (double)h->n;
 	for (unsigned int i = 0; i < MMR_HISTOGRAM_BINS; i++) {
 		d = value_of(i) - mean;
-		sum += d * d * h->bin[i];
+		sum += d * d * (double)h->bin[i];
 	}
 	return sqrt(sum / (double)(h->n - 1));
+}
+
+json_t *mmr_histogram_steps_json(const struct mmr_histogram *h)
+{
+	json_t *steps = json_array();
+
+	for (unsigned int i = 0; i < MMR_HISTOGRAM_BINS; i++)
+		if (h->bin[i])
+			json_array_append_new(steps,
+					      json_pack("[I,I]",
+							(json_int_t)value_of(i),
+							(json_int_t)h->bin[i]));
+	return steps;
 }
 
 json_t *mmr_histogram_json(const struct mmr_histogram *h)
@@ -114,9 +127,9 @@ int mmr_histogram_from_json(const json_t *j, struct mmr_histogram *h)
 		json_int_t count = json_integer_value(json_array_get(pair, 1));
 
 		if (!json_is_array(pair) || at < 0 || count < 0 ||
-		    at >= MMR_HISTOGRAM_BINS || count > UINT32_MAX)
+		    at >= MMR_HISTOGRAM_BINS)
 			return -EINVAL;
-		h->bin[at] += (uint32_t)count;
+		h->bin[at] += (uint64_t)count;
 		n += (uint64_t)count;
 	}
 	h->n = n;

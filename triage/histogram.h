@@ -18,15 +18,17 @@
 
 struct mmr_histogram {
 	uint64_t n, sum_ns, max_ns;
-	uint32_t bin[MMR_HISTOGRAM_BINS];
+	uint64_t bin[MMR_HISTOGRAM_BINS];
 };
 
 /* count durations of ns; sum and max are not touched. */
-void mmr_histogram_add(struct mmr_histogram *h, uint64_t ns, uint32_t count);
+void mmr_histogram_add(struct mmr_histogram *h, uint64_t ns, uint64_t count);
 void mmr_histogram_merge(struct mmr_histogram *to,
 			 const struct mmr_histogram *from);
 /* The duration that a share p (0..1) of them does not exceed, ns; 0: none. */
 double mmr_histogram_quantile(const struct mmr_histogram *h, double p);
+/* [[ns, count], ...]: the middles of the steps that are in use. */
+json_t *mmr_histogram_steps_json(const struct mmr_histogram *h);
 double mmr_histogram_mean(const struct mmr_histogram *h);
 /* Standard deviation, from the steps' middles. */
 double mmr_histogram_stdev(const struct mmr_histogram *h);
