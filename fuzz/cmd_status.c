@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../triage/stat.h"
 #include "ledger.h"
 #include "opts.h"
 
@@ -105,12 +106,9 @@ static int group_sessions(const struct mmr_ledger_view *v, struct group *g)
 	return n;
 }
 
-/* Rule of three; 1 when there is nothing to go by. */
 static double bound(const struct group *g)
 {
-	uint64_t n = g->counts.rounds - g->counts.rounds_void;
-
-	return n > 3 ? 3.0 / (double)n : 1;
+	return mmr_stat_none(g->counts.rounds - g->counts.rounds_void);
 }
 
 static json_t *group_json(const struct group *g)

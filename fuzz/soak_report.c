@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../ops/clock.h"
+#include "../triage/stat.h"
 #include "../triage/engine.h"
 #include "../triage/heartbeat.h"
 #include "../triage/known.h"
@@ -34,12 +35,9 @@ static double per_second(const struct mmr_soak *s, uint64_t n)
 	return t > 0 ? (double)n / t : 0;
 }
 
-/* Rule of three: none in n means a rate below 3/n at 95 % confidence. */
 static double null_bound(const struct mmr_soak_stat *st)
 {
-	uint64_t n = st->rounds - st->rounds_void;
-
-	return n ? 3.0 / (double)n : 1;
+	return mmr_stat_none(st->rounds - st->rounds_void);
 }
 
 static json_t *hex(uint64_t v)

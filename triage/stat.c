@@ -160,6 +160,11 @@ void mmr_stat_poisson(uint64_t k, double t, double conf, double *lo, double *hi)
 	*hi = gamma_inverse((double)k + 1, 1 - tail) / t;
 }
 
+double mmr_stat_none(uint64_t n)
+{
+	return n > 3 ? 3.0 / (double)n : 1;
+}
+
 uint64_t mmr_stat_runs(double p, double miss)
 {
 	double n;

@@ -14,6 +14,10 @@ void mmr_stat_interval(uint64_t k, uint64_t n, double conf, double *lo,
  * most probability miss.  At least 1; UINT64_MAX when p is 0. */
 uint64_t mmr_stat_runs(double p, double miss);
 
+/* The rate that none in n still allows at 95 % confidence: 3/n, the rule of
+ * three; 1 when n says nothing. */
+double mmr_stat_none(uint64_t n);
+
 /* Exact interval of the rate of a Poisson process that had k events in t > 0
  * (Garwood); in events a unit of t. */
 void mmr_stat_poisson(uint64_t k, double t, double conf, double *lo,

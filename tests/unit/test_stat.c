@@ -42,6 +42,9 @@ static void test_known(void **state)
 		near(lo, known[i].lo, 2e-6);
 		near(hi, known[i].hi, 2e-6);
 	}
+	near(mmr_stat_none(0), 1, 0);
+	near(mmr_stat_none(3), 1, 0);
+	near(mmr_stat_none(3000), 0.001, 1e-12);
 	mmr_stat_interval(0, 0, 0.95, &lo, &hi);
 	near(lo, 0, 0);
 	near(hi, 1, 0);
