@@ -337,14 +337,11 @@ static void climb(struct mmr_ladder *l)
 static void head(struct mmr_ladder *l)
 {
 	char when[32];
-	struct tm tm;
-	time_t t = time(NULL);
 
-	gmtime_r(&t, &tm);
-	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
 	l->steps = json_array();
 	json_object_set_new(l->root, "version", json_integer(1));
-	json_object_set_new(l->root, "time", json_string(when));
+	json_object_set_new(l->root, "time",
+			    json_string(mmr_clock_date(when, sizeof(when))));
 	/* Steps count from here. */
 	json_object_set_new(l->root, "t0_monotonic_ns",
 			    json_integer((json_int_t)l->t0_ns));

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "../ops/clock.h"
 #include "../ops/timing.h"
 #include "calibrate.h"
 #include "export.h"
@@ -215,15 +215,6 @@ static void where(struct save *s)
 	s->cpus = res->guest.cpus;
 }
 
-static void now_text(struct save *s)
-{
-	time_t now = time(NULL);
-	struct tm tm;
-
-	gmtime_r(&now, &tm);
-	strftime(s->when, sizeof(s->when), "%Y-%m-%dT%H:%M:%SZ", &tm);
-}
-
 int mmr_finding_print(FILE *out, const struct mmr_case *c,
 		      const struct mmr_run_result *res,
 		      const struct mmr_rate *rate)
@@ -237,7 +228,7 @@ int mmr_finding_print(FILE *out, const struct mmr_case *c,
 	int ret;
 
 	where(&s);
-	now_text(&s);
+	mmr_clock_date(s.when, sizeof(s.when));
 	text = stamped_case(&s);
 	repro = repro_text(c);
 	verdict = verdict_json(&s);
@@ -460,7 +451,7 @@ int mmr_finding_save(const char *dir, const struct mmr_case *c,
 		s.first = c;
 	}
 	where(&s);
-	now_text(&s);
+	mmr_clock_date(s.when, sizeof(s.when));
 	ret = -ENOMEM;
 	if (asprintf(&findings, "%s/findings", dir) < 0)
 		goto out_bound;
