@@ -50,39 +50,18 @@ static void mark_epoch(struct mmr_min_set *set, const char *name)
 	}
 }
 
-/* Is there a statement that names it in such an argument, and none left? */
-static bool gone_or_none(const struct mmr_min_set *set, enum mmr_arg_type type,
-			 const char *name)
-{
-	int i, k, had = 0;
-
-	for (i = 0; i < set->nstmts; i++) {
-		const struct mmr_stmt *s = set->stmts[i];
-
-		if (s->kind != MMR_STMT_OP)
-			continue;
-		for (k = 0; k < s->op->nargs; k++) {
-			if (s->op->args[k].type != type || !s->args[k].name ||
-			    strcmp(s->args[k].name, name))
-				continue;
-			if (!set->marks[i])
-				return false;
-			had++;
-		}
-	}
-	return had > 0;
-}
-
-/* Everything that assigned the ref is gone; one that nothing ever assigned
- * stays, as the case was given so. */
-static bool orphaned(const struct mmr_min_set *set, const char *ref)
+/* Are there statements of that kind, and is none left?  What was never there
+ * is not gone: the case was given so. */
+static bool all_gone(const struct mmr_min_set *set,
+		     bool (*is)(const struct mmr_stmt *s, const char *name),
+		     const char *name)
 {
 	int i, had = 0;
 
 	for (i = 0; i < set->nstmts; i++) {
 		const struct mmr_stmt *s = set->stmts[i];
 
-		if (s->kind != MMR_STMT_OP || !s->ref || strcmp(s->ref, ref))
+		if (s->kind != MMR_STMT_OP || !is(s, name))
 			continue;
 		if (!set->marks[i])
 			return false;
@@ -91,22 +70,36 @@ static bool orphaned(const struct mmr_min_set *set, const char *ref)
 	return had > 0;
 }
 
-/* Were there signals of the latch, and is none left? */
-static bool never_signalled(const struct mmr_min_set *set, const char *latch)
+static bool has_arg(const struct mmr_stmt *s, enum mmr_arg_type type,
+		    const char *name)
 {
-	int i, had = 0;
+	int k;
 
-	for (i = 0; i < set->nstmts; i++) {
-		const struct mmr_stmt *s = set->stmts[i];
+	for (k = 0; k < s->op->nargs; k++)
+		if (s->op->args[k].type == type && s->args[k].name &&
+		    !strcmp(s->args[k].name, name))
+			return true;
+	return false;
+}
 
-		if (s->kind != MMR_STMT_OP || s->op->id != MMR_OP_signal ||
-		    strcmp(s->args[0].name, latch))
-			continue;
-		if (!set->marks[i])
-			return false;
-		had++;
-	}
-	return had > 0;
+static bool names_thread(const struct mmr_stmt *s, const char *name)
+{
+	return has_arg(s, MMR_ARG_THREAD, name);
+}
+
+static bool names_process(const struct mmr_stmt *s, const char *name)
+{
+	return has_arg(s, MMR_ARG_PROCESS, name);
+}
+
+static bool assigns(const struct mmr_stmt *s, const char *ref)
+{
+	return s->ref && !strcmp(s->ref, ref);
+}
+
+static bool signals(const struct mmr_stmt *s, const char *latch)
+{
+	return s->op->id == MMR_OP_signal && !strcmp(s->args[0].name, latch);
 }
 
 static bool thread_gone(const struct mmr_min_set *set, const char *name)
@@ -140,7 +133,7 @@ static bool op_goes(const struct mmr_min_set *set, const struct mmr_stmt *s)
 			continue;
 		switch (s->op->args[k].type) {
 		case MMR_ARG_REF:
-			if (orphaned(set, name))
+			if (all_gone(set, assigns, name))
 				return true;
 			break;
 		case MMR_ARG_THREAD:
@@ -153,7 +146,7 @@ static bool op_goes(const struct mmr_min_set *set, const struct mmr_stmt *s)
 			break;
 		case MMR_ARG_LATCH:
 			if (s->op->id == MMR_OP_wait &&
-			    never_signalled(set, name))
+			    all_gone(set, signals, name))
 				return true;
 			break;
 		default:
@@ -190,7 +183,7 @@ static bool thread_goes(const struct mmr_min_set *set, int t)
 
 	if (*proc_mark(set, set->proc_of[t]))
 		return true;
-	if (th->is_template && gone_or_none(set, MMR_ARG_THREAD, th->name))
+	if (th->is_template && all_gone(set, names_thread, th->name))
 		return true;
 	for (i = 0; i < set->nstmts; i++)
 		if (set->thread_of[i] == t && !set->marks[i])
@@ -203,7 +196,7 @@ static bool proc_goes(const struct mmr_min_set *set, int p)
 	const struct mmr_proc *proc = set->base->procs[p];
 	int t;
 
-	if (proc->is_template && gone_or_none(set, MMR_ARG_PROCESS, proc->name))
+	if (proc->is_template && all_gone(set, names_process, proc->name))
 		return true;
 	for (t = 0; t < set->nthreads; t++)
 		if (set->proc_of[t] == p && !*thread_mark(set, t))
