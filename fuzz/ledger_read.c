@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../triage/finding.h"
+#include "../triage/grow.h"
 
 /* What is known while lines come in: v for sums, done for case numbers. */
 struct reading {
@@ -64,14 +65,6 @@ static struct mmr_ledger_session *session_of(const struct mmr_ledger_view *v,
 	return NULL;
 }
 
-static void *grow(void *p, int n, size_t size)
-{
-	/* In steps of powers of two. */
-	if (n & (n - 1))
-		return p;
-	return realloc(p, (n ? 2 * (size_t)n : 1) * size);
-}
-
 static int add_session(struct reading *r, const json_t *j)
 {
 	struct mmr_ledger_view *v = r->v;
@@ -79,7 +72,7 @@ static int add_session(struct reading *r, const json_t *j)
 
 	if (!str(j, "session")[0] || session_of(v, str(j, "session")))
 		return 0;
-	s = grow(v->sessions, v->nsessions, sizeof(*s));
+	s = mmr_grow(v->sessions, v->nsessions, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
 	v->sessions = s;
@@ -156,7 +149,7 @@ static int add_batch(struct reading *r, const json_t *j)
 static int add_lost(struct reading *r, const json_t *j)
 {
 	struct mmr_ledger_view *v = r->v;
-	struct mmr_ledger_lost *l = grow(v->lost, v->nlost, sizeof(*l));
+	struct mmr_ledger_lost *l = mmr_grow(v->lost, v->nlost, sizeof(*l));
 
 	if (!l)
 		return -ENOMEM;
@@ -184,7 +177,7 @@ static int add_finding(struct reading *r, const json_t *j)
 			return 0;
 		}
 	}
-	f = grow(v->findings, v->nfindings, sizeof(*f));
+	f = mmr_grow(v->findings, v->nfindings, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
 	v->findings = f;

@@ -13,6 +13,7 @@
 
 #include "../ops/timing.h"
 #include "finding.h"
+#include "grow.h"
 
 /* Runs are kept as text: a tenth of what the same takes as objects. */
 struct line {
@@ -225,14 +226,6 @@ double mmr_figure_of(const struct mmr_histogram *h, enum mmr_figure f)
 	return mmr_histogram_quantile(h, shares[f]);
 }
 
-/* Room for one more of n things, in steps of powers of two. */
-static void *room(void *p, int n, size_t size)
-{
-	if (n & (n - 1))
-		return p;
-	return realloc(p, (n ? 2 * (size_t)n : 1) * size);
-}
-
 /* The side's kind of that name, made when it is new; -ENOMEM. */
 static int kind_index(struct mmr_record_side *side, const char *name)
 {
@@ -241,7 +234,7 @@ static int kind_index(struct mmr_record_side *side, const char *name)
 	for (int i = 0; i < side->nkinds; i++)
 		if (!strcmp(side->kinds[i].name, name))
 			return i;
-	k = room(side->kinds, side->nkinds, sizeof(*k));
+	k = mmr_grow(side->kinds, side->nkinds, sizeof(*k));
 	if (!k)
 		return -ENOMEM;
 	side->kinds = k;
@@ -279,7 +272,7 @@ static int take_run(struct mmr_record_side *side, json_t *j)
 	const char *name;
 	int rc = 0;
 
-	run = room(side->runs, side->nruns, sizeof(*run));
+	run = mmr_grow(side->runs, side->nruns, sizeof(*run));
 	if (!run)
 		return -ENOMEM;
 	side->runs = run;
