@@ -281,6 +281,9 @@ static void judge_phase(struct mmr_detect *d, int n, struct mmr_detect_out *out)
 	for (i = 0; i < n; i++) {
 		if (!mmr_watch_in_kernel(&d->w[i]))
 			continue;
+		/* Calm would end it; before long it is flagged, or over. */
+		if (may_storm(d, i))
+			return;
 		stuck = mmr_watch_stuck(d, i);
 		if (stuck > most)
 			most = stuck;

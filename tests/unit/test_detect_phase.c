@@ -41,6 +41,40 @@ static void test_hang_among_others(void **state)
 	end(&w);
 }
 
+/* Red when calm, for one that sleeps, ends a storm in the making beside it. */
+static void test_storm_among_stuck(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w);
+	enter(&w, 1, FUTEX);
+	assert_false(pass(&w, 150));
+	enter(&w, 0, WRITE);
+	w.task[0].state = 'R';
+	w.run_per_tick[0] = TICK;
+	w.faults_per_tick[0] = 100;
+	assert_true(pass(&w, 3000));
+	assert_int_equal(w.calm_at, -1);
+	FLAGGED(&w, MMR_FAULT_STORM, 1000, 1400);
+	assert_int_equal(w.out.suspect.thread_slot, 0);
+	end(&w);
+	/* One that was over has no say: the sleeper's calm comes. */
+	begin(&w);
+	enter(&w, 1, FUTEX);
+	enter(&w, 0, WRITE);
+	w.task[0].state = 'R';
+	w.run_per_tick[0] = TICK;
+	w.faults_per_tick[0] = 100;
+	assert_false(pass(&w, 450));
+	w.faults_per_tick[0] = 0;
+	w.run_per_tick[0] = 0;
+	w.task[0].state = 'S';
+	assert_true(pass(&w, 4000));
+	assert_in_range(w.calm_at, 500, 1300);
+	end(&w);
+}
+
 /* Red when what moves again in calm is a finding. */
 static void test_calm_cures(void **state)
 {
@@ -256,6 +290,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hang),
 		cmocka_unit_test(test_hang_among_others),
+		cmocka_unit_test(test_storm_among_stuck),
 		cmocka_unit_test(test_calm_cures),
 		cmocka_unit_test(test_unknown_task),
 		cmocka_unit_test(test_waiters_only),
