@@ -195,9 +195,15 @@ static const struct row rows[] = {
 	      "mprotect m0 prot=r off=1p len=1p -> EPERM\n",
 	 {{SET, G}, {MAPPED, G + P, "rw-p"}}},
 	{"process_madvise",
-	 MAP1 SPAWN "process_madvise p0 m0 cold -> 0\n",
+	 /* Fresh pages wait on the list of their CPU, where advice passes them
+	  * over: moving any (also to where they are) empties all lists. */
+	 MAP1 SPAWN "mbind m0 mode=bind nodes=n0 flags=move -> 0\n"
+		    "process_madvise p0 m0 cold -> 0\n",
 	 {{KB, G, "Referenced:", 0, 1}},
-	 KID},
+	 /* Pages that its parent maps too are left as they are: it has to have
+	  * all of them for itself. */
+	 "process kid template\n  thread K\n    write m0 step=1p -> 0\n"
+	 "    signal born\n    pause\n\n"},
 	{"process_vm_readv",
 	 "m0 = mmap len=8p prot=rw flags=private|anon at=1G\n" MAP2 SPAWN
 	 "process_vm_readv p0 m1 m0 off=4p len=1p -> 0\n",
