@@ -132,6 +132,16 @@ none_running() { [ "$(running "$1")" = 0 ]; }
 
 is_root() { [ "$(id -u)" = 0 ]; }
 
+# The kernel's count of reserved huge pages can fall below zero (seen on 6.18
+# after hours of them, never found out by which call).  From then on it frees
+# no page of a pool that is made smaller, until a reboot: nothing can be said
+# of pools that come back.
+pool_is_broken() {
+	awk '$1 == "HugePages_Rsvd:" && $2 > 2 ^ 62 { bad = 1 }
+		END { exit !bad }' /proc/meminfo
+}
+POOL_BROKEN='this kernel lost count of its reserved huge pages: reboot it'
+
 # t_need_tool: without a built mmrace nothing here means anything.
 t_need_tool() {
 	if [ ! -x "$MMRACE" ]; then

@@ -10,6 +10,10 @@ if ! is_root || [ ! -w /proc/sys/vm/nr_hugepages ]; then
 	t_skip 'settings' 'needs root and a pool of huge pages'
 	t_done
 fi
+if pool_is_broken; then
+	t_skip 'settings' "$POOL_BROKEN"
+	t_done
+fi
 now() { cat /proc/sys/vm/nr_hugepages; }
 before=$(now)
 want=$((before + 3))

@@ -13,6 +13,10 @@ if ! is_root; then
 	t_skip 'kill -9 of the engine' 'needs root: others change nothing'
 	t_done
 fi
+if pool_is_broken; then
+	t_skip 'kill -9 of the engine' "$POOL_BROKEN"
+	t_done
+fi
 KILLS=${MMR_KILLS:-20}
 child=$BUILD/mmrace-child
 printf 'mmrace-case 1\n\nprocess main\n  thread A\n    delay 1us\n' \

@@ -10,6 +10,10 @@
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../state.sh"
 t_need_tool
+if pool_is_broken; then
+	t_skip 'every profile' "$POOL_BROKEN"
+	t_done
+fi
 TIME=${MMR_TIME:-60}
 allow=
 is_root && allow=--allow-settings
