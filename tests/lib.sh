@@ -148,6 +148,10 @@ t_need_tool() {
 		echo "Bail out! $MMRACE is not built"
 		exit 99
 	fi
+	if [ ! -x "$BUILD/tools/json" ]; then
+		echo "Bail out! tests want their tools: make check-build"
+		exit 99
+	fi
 }
 
 t_done() {
