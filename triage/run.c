@@ -29,6 +29,7 @@
 #include "known.h"
 #include "memcg.h"
 #include "monitor.h"
+#include "restored.h"
 #include "run_stat.h"
 #include "scale.h"
 #include "settings.h"
@@ -40,19 +41,13 @@
 
 /* The first three times the scale factor: what takes CPU time takes that many
  * times longer on a slow machine. */
-#define GRACE_NS (100 * MS)	 /* past the budget: the child ends by itself */
-#define SUSPECT_NS (4 * SECOND)	 /* past the budget, if something is suspect */
-#define BOOT_NS (10 * SECOND)	 /* the child has to begin within */
-#define LAST_NS (700 * MS)	 /* past the grace: killed */
-#define KILL_NS (2 * SECOND)	 /* to die within */
-#define RESTORED_NS (2 * SECOND) /* a field may take that long to return */
-#define HOOK_NS (30 * SECOND)	 /* --on-finding may take that long */
+#define GRACE_NS (100 * MS)	/* past the budget: the child ends by itself */
+#define SUSPECT_NS (4 * SECOND) /* past the budget, if something is suspect */
+#define BOOT_NS (10 * SECOND)	/* the child has to begin within */
+#define LAST_NS (700 * MS)	/* past the grace: killed */
+#define KILL_NS (2 * SECOND)	/* to die within */
+#define HOOK_NS (30 * SECOND)	/* --on-finding may take that long */
 #define NO_PIDFD_MS 5
-
-struct restored {
-	const char *name;
-	int64_t before;
-};
 
 struct run {
 	const struct mmr_case *c;
@@ -60,8 +55,7 @@ struct run {
 	struct mmr_run_result *res;
 	struct mmr_target *target;
 	struct mmr_spawned child;
-	struct restored fields[16];
-	int nfields;
+	struct mmr_restored restored;
 	bool settings, listed, ended;
 	struct mmr_outside outside;
 	uint64_t start_ns, oom_kills;
@@ -127,45 +121,6 @@ static bool prepare_outside(struct run *r)
 		}
 	}
 	return true;
-}
-
-#define CHARGE "memcg_charge"
-#define POOL_SETTINGS 3 /* nr_hugepages, nr_overcommit_hugepages */
-
-/* What has to come back.  Where the case itself sets the size of the pool of
- * huge pages, its size need not, but what is in use of it. */
-static int64_t field_now(const struct run *r, const char *name)
-{
-	int64_t charge;
-
-	if (!strcmp(name, CHARGE)) {
-		charge = mmr_memcg_charge(&r->outside);
-		return charge < 0 ? charge : charge >> 10;
-	}
-	charge = mmr_cap_use_kb(name);
-	if (charge >= 0)
-		return charge;
-	if ((mmr_setting_written(r->c) & POOL_SETTINGS) &&
-	    !strncmp(name, "HugePages_", 10)) {
-		if (strcmp(name, "HugePages_Rsvd"))
-			return mmr_meminfo("HugePages_Total") -
-			       mmr_meminfo("HugePages_Free");
-	}
-	return mmr_meminfo(name);
-}
-
-static void note_restored(struct run *r)
-{
-	int i;
-
-	for (i = 0; i < r->c->nexpects; i++) {
-		const struct mmr_expect *e = &r->c->expects[i];
-
-		if (e->kind != MMR_EXPECT_RESTORED || r->nfields == 16)
-			continue;
-		r->fields[r->nfields].name = e->name;
-		r->fields[r->nfields++].before = field_now(r, e->name);
-	}
 }
 
 static bool start(struct run *r)
@@ -522,57 +477,20 @@ static void judge_end(struct run *r)
 			 : "no round came to its end within the budget");
 }
 
-static bool is_restored(const struct run *r, const struct restored *f)
-{
-	int64_t now = field_now(r, f->name);
-
-	/* Each CPU keeps up to 64 pages charged in advance. */
-	if (!strcmp(f->name, CHARGE))
-		return now - f->before <
-		       2048 + 256 * sysconf(_SC_NPROCESSORS_ONLN);
-
-	/* What only our own processes count in. */
-	if (mmr_cap_use_kb(f->name) >= 0)
-		return now - f->before < 4096;
-	/* Counts of huge pages are exact; the rest is everybody's, and only
-	 * less than before can be ours. */
-	if (!strncmp(f->name, "HugePages_", 10))
-		return now == f->before;
-	if (strstr(f->name, "Free") || strstr(f->name, "Available"))
-		return f->before - now < 65536; /* kB */
-	return now - f->before < 65536;
-}
-
 static void check_restored(struct run *r)
 {
-	struct timespec step = {0, 20 * MS};
-	int i, turns;
+	char text[sizeof(r->res->text)];
+	const char *name;
 
-	/* With other cases running the fields are nobody's own. */
-	if (r->res->verdict != MMR_NOTHING || mmr_target_count() > r->listed ||
-	    mmr_engine_interrupted())
+	if (r->res->verdict != MMR_NOTHING || mmr_engine_interrupted())
 		return;
-	for (i = 0; i < r->nfields; i++) {
-		struct restored *f = &r->fields[i];
-
-		for (turns = 0; turns < RESTORED_NS / step.tv_nsec; turns++) {
-			if (is_restored(r, f))
-				break;
-			nanosleep(&step, NULL);
-		}
-		if (is_restored(r, f) || mmr_target_count() > r->listed)
-			continue;
-		say(r->res, MMR_LEAK,
-		    "%s%s was %lld before and is %lld 2 s after the case",
-		    f->name,
-		    strcmp(f->name, CHARGE) ? " of /proc/meminfo"
-					    : " (KiB) of the case's groups",
-		    (long long)f->before, (long long)field_now(r, f->name));
-		snprintf(r->res->signature, sizeof(r->res->signature),
-			 "leak %s", f->name);
-		snprintf(r->res->id, sizeof(r->res->id), "leak-%s", f->name);
+	name = mmr_restored_check(&r->restored, r->c, &r->outside, r->listed,
+				  text, sizeof(text));
+	if (!name)
 		return;
-	}
+	say(r->res, MMR_LEAK, "%s", text);
+	snprintf(r->res->signature, sizeof(r->res->signature), "leak %s", name);
+	snprintf(r->res->id, sizeof(r->res->id), "leak-%s", name);
 }
 
 /* Ends what still runs. */
@@ -593,7 +511,7 @@ static void run(struct run *r)
 	r->pause0_ns = mmr_monitor_pause_ns();
 	r->budget_ns =
 		r->opts->budget_ns ? r->opts->budget_ns : r->c->budget_ns;
-	note_restored(r);
+	mmr_restored_note(&r->restored, r->c, &r->outside);
 	if (!start(r))
 		return;
 	watch(r);
@@ -670,21 +588,4 @@ int mmr_run(const struct mmr_case *c, const struct mmr_run_opts *opts,
 		mmr_settings_restore();
 	set_aside(opts, res);
 	return 0;
-}
-
-void mmr_run_result_free(struct mmr_run_result *res)
-{
-	for (int i = 0; i < res->nstmts; i++)
-		free(res->stmts[i].hist);
-	for (int i = 0; i < res->nexits; i++)
-		free(res->exits[i].hist);
-	free(res->stmts);
-	free(res->exits);
-	json_decref(res->evidence);
-	json_decref(res->timeline);
-	free(res->stacks);
-	free(res->log);
-	free(res->exact);
-	free(res->bound);
-	memset(res, 0, sizeof(*res));
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../ops/compile.h"
 #include "../ops/content.h"
@@ -204,4 +205,21 @@ int mmr_run_collect(const struct mmr_case *c, struct mmr_area *area,
 		measure_exit(&ex[i], &res->exits[i]);
 	}
 	return 0;
+}
+
+void mmr_run_result_free(struct mmr_run_result *res)
+{
+	for (int i = 0; i < res->nstmts; i++)
+		free(res->stmts[i].hist);
+	for (int i = 0; i < res->nexits; i++)
+		free(res->exits[i].hist);
+	free(res->stmts);
+	free(res->exits);
+	json_decref(res->evidence);
+	json_decref(res->timeline);
+	free(res->stacks);
+	free(res->log);
+	free(res->exact);
+	free(res->bound);
+	memset(res, 0, sizeof(*res));
 }
