@@ -279,6 +279,21 @@ static int exit_code(const struct mmr_soak *s)
 	return MMR_EXIT_NOTHING;
 }
 
+static int start_record(struct mmr_soak *s)
+{
+	char path[4200];
+	int rc = -ENOMEM;
+
+	snprintf(path, sizeof(path), "%s/" MMR_RECORD_FILE, s->opts->out);
+	s->record = mmr_record_new(s->profile);
+	if (s->record)
+		rc = mmr_record_keep(s->record, path, s->opts->resume);
+	if (!rc)
+		return 0;
+	mmr_opts_error("%s: %s", path, strerror(-rc));
+	return MMR_EXIT_FAILED;
+}
+
 static int start(struct mmr_soak *s, const struct mmr_soak_opts *opts)
 {
 	int rc;
@@ -305,9 +320,8 @@ static int start(struct mmr_soak *s, const struct mmr_soak_opts *opts)
 		return MMR_EXIT_FAILED;
 	}
 	rc = mmr_soak_book_open(s);
-	s->record = rc ? NULL : mmr_record_new(s->profile);
-	if (!rc && !s->record)
-		rc = MMR_EXIT_FAILED;
+	if (!rc)
+		rc = start_record(s);
 	if (rc || opts->quiet)
 		return rc;
 	fprintf(stderr,

@@ -20,15 +20,6 @@
 #define SAVE_NS 5000000000LL
 #define BOOK_NS 1000000000LL
 
-/* Once, at the end: it is for comparing soaks that are over. */
-static int save_record(struct mmr_soak *s)
-{
-	char path[4200];
-
-	snprintf(path, sizeof(path), "%s/" MMR_RECORD_FILE, s->opts->out);
-	return mmr_record_save(s->record, path);
-}
-
 void mmr_soak_time_save(struct mmr_soak *s, const char *state)
 {
 	char path[4200], *text;
@@ -38,7 +29,7 @@ void mmr_soak_time_save(struct mmr_soak *s, const char *state)
 	pthread_mutex_lock(&s->finding_lock);
 	pthread_mutex_lock(&s->lock);
 	j = mmr_soak_json(s, state);
-	rc = strcmp(state, "running") ? save_record(s) : 0;
+	rc = strcmp(state, "running") ? mmr_record_end(s->record) : 0;
 	metrics_rc = mmr_soak_metrics(s, !strcmp(state, "running"));
 	pthread_mutex_unlock(&s->lock);
 	pthread_mutex_unlock(&s->finding_lock);

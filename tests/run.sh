@@ -105,7 +105,7 @@ for set in "${@:-all}"; do
 		run_units
 		run_scripts 600 tests/cli/{bad-input,gen,canaries,soak}.t
 		;;
-	long) run_scripts 1200 tests/long/*.t ;;
+	long) run_scripts 6000 tests/long/*.t ;;
 	*)
 		echo "run.sh: unknown set '$set'" >&2
 		exit 2

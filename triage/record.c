@@ -3,6 +3,7 @@
 #include "record.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,9 +24,11 @@ struct line {
 
 struct mmr_record {
 	json_t *head;
-	struct line lines[MMR_RECORD_MAX];
+	struct line lines[MMR_RECORD_MAX]; /* text NULL: in the file */
 	int n;
 	uint64_t stride; /* runs whose number it divides are kept */
+	char *path;	 /* of the file that lines go to, NULL: memory */
+	int fd;		 /* the same, open to append; -1: has no line yet */
 };
 
 struct mmr_record *mmr_record_new(const char *what)
@@ -37,6 +40,7 @@ struct mmr_record *mmr_record_new(const char *what)
 		return NULL;
 	uname(&u);
 	r->stride = 1;
+	r->fd = -1;
 	r->head = json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:I}", "type",
 			    "record", "version", 1, "what", what ? what : "",
 			    "kernel", u.release, "build", u.version, "arch",
@@ -56,7 +60,115 @@ void mmr_record_free(struct mmr_record *r)
 	json_decref(r->head);
 	while (r->n)
 		free(r->lines[--r->n].text);
+	if (r->fd >= 0)
+		close(r->fd);
+	free(r->path);
 	free(r);
+}
+
+/* A line at the end of the file.  One that a full disk cuts short is taken
+ * back; one that a kill cuts short is passed over by who reads it. */
+static int append(struct mmr_record *r, const char *text)
+{
+	size_t n = strlen(text);
+	off_t end = lseek(r->fd, 0, SEEK_END);
+	char *line = malloc(n + 1);
+	ssize_t done;
+	int rc = 0;
+
+	if (!line)
+		return -ENOMEM;
+	memcpy(line, text, n);
+	line[n] = '\n';
+	done = write(r->fd, line, n + 1);
+	if (done != (ssize_t)n + 1) {
+		rc = done < 0 ? -errno : -ENOSPC;
+		if (done > 0 && ftruncate(r->fd, end))
+			rc = -errno;
+	}
+	free(line);
+	return rc;
+}
+
+/* The file of its own, empty but for the head. */
+static int begin_file(struct mmr_record *r)
+{
+	char *head = json_dumps(r->head, JSON_COMPACT);
+	int rc = head ? 0 : -ENOMEM;
+
+	r->fd = open(r->path,
+		     O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+	if (!rc)
+		rc = r->fd < 0 ? -errno : append(r, head);
+	free(head);
+	if (rc && r->fd >= 0) {
+		close(r->fd);
+		r->fd = -1;
+	}
+	return rc;
+}
+
+/* The number of a run by its line; false: it is no run. */
+static bool number_of(const char *line, uint64_t *number)
+{
+	return sscanf(line, "{\"type\":\"run\",\"run\":%" SCNu64 ",", number) ==
+	       1;
+}
+
+/* Goes on in the file of an earlier soak, if that ran where this one runs. */
+static int resume_file(struct mmr_record *r)
+{
+	FILE *f = fopen(r->path, "r+e");
+	char *line = NULL;
+	size_t size = 0;
+	uint64_t number, all = 0;
+	json_t *head = NULL;
+	off_t whole = 0;
+	ssize_t n;
+
+	if (!f)
+		return errno == ENOENT ? 0 : -errno;
+	while ((n = getline(&line, &size, f)) > 0 && line[n - 1] == '\n') {
+		whole += n;
+		if (!head) {
+			head = json_loads(line, 0, NULL);
+			if (!json_equal(head, r->head))
+				break;
+		} else if (number_of(line, &number) && r->n < MMR_RECORD_MAX) {
+			r->lines[r->n++] = (struct line){number, NULL};
+			all |= number;
+		}
+	}
+	free(line);
+	if (json_equal(head, r->head)) {
+		while (r->n && !(all & 1) && all) {
+			all >>= 1;
+			r->stride *= 2;
+		}
+		/* What a kill cut short goes. */
+		if (!ftruncate(fileno(f), whole))
+			r->fd = open(r->path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	}
+	json_decref(head);
+	fclose(f);
+	if (r->fd < 0)
+		r->n = 0;
+	return 0;
+}
+
+int mmr_record_keep(struct mmr_record *r, const char *path, bool resume)
+{
+	r->path = strdup(path);
+	if (!r->path)
+		return -ENOMEM;
+	if (resume)
+		return resume_file(r);
+	return unlink(path) && errno != ENOENT ? -errno : 0;
+}
+
+int mmr_record_end(struct mmr_record *r)
+{
+	return r->fd < 0 ? begin_file(r) : fdatasync(r->fd) ? -errno : 0;
 }
 
 /* "munmap 4p private"; what waits for the case itself has none. */
@@ -115,12 +227,53 @@ static json_t *kinds_of(const struct mmr_case *c,
 	return kinds;
 }
 
-/* Every second one goes. */
-static void thin_out(struct mmr_record *r)
+/* Copies the lines that stay; the file is whole at any time. */
+static int thin_file(const struct mmr_record *r)
 {
-	int kept = 0;
+	FILE *from = fopen(r->path, "re"), *to;
+	char *line = NULL, *path;
+	size_t size = 0;
+	uint64_t number;
+	int rc = from ? 0 : -errno;
+
+	if (rc || asprintf(&path, "%s.tmp-%d", r->path, getpid()) < 0) {
+		if (from)
+			fclose(from);
+		return rc ? rc : -ENOMEM;
+	}
+	to = fopen(path, "we");
+	while (to && getline(&line, &size, from) > 0)
+		if (!number_of(line, &number) || !(number % r->stride))
+			fputs(line, to);
+	rc = !to || ferror(from) || ferror(to) ? -EIO : 0;
+	if (to && fclose(to))
+		rc = -errno;
+	if (!rc && rename(path, r->path))
+		rc = -errno;
+	if (rc)
+		unlink(path);
+	fclose(from);
+	free(line);
+	free(path);
+	return rc;
+}
+
+/* Every second one goes. */
+static int thin_out(struct mmr_record *r)
+{
+	int kept = 0, fd, rc;
 
 	r->stride *= 2;
+	if (r->path) {
+		rc = thin_file(r);
+		fd = rc ? -1 : open(r->path, O_WRONLY | O_APPEND | O_CLOEXEC);
+		if (fd < 0) {
+			r->stride /= 2;
+			return rc ? rc : -errno;
+		}
+		close(r->fd);
+		r->fd = fd;
+	}
 	for (int i = 0; i < r->n; i++) {
 		if (r->lines[i].number % r->stride)
 			free(r->lines[i].text);
@@ -128,6 +281,43 @@ static void thin_out(struct mmr_record *r)
 			r->lines[kept++] = r->lines[i];
 	}
 	r->n = kept;
+	return 0;
+}
+
+/* Where it ran is known from the first run on. */
+static void add_guest(struct mmr_record *r, const struct mmr_run_result *res)
+{
+	if (!res->guest.kernel[0])
+		return;
+	json_object_set_new(r->head, "kernel", json_string(res->guest.kernel));
+	json_object_set_new(r->head, "build", json_string("guest"));
+	json_object_set_new(r->head, "arch", json_string(res->guest.arch));
+	json_object_set_new(r->head, "cpus", json_integer(res->guest.cpus));
+}
+
+/* Takes the text. */
+static int add_text(struct mmr_record *r, uint64_t number, char *text)
+{
+	int rc = 0;
+
+	while (!rc && r->n == MMR_RECORD_MAX)
+		rc = thin_out(r);
+	if (!rc && number % r->stride) {
+		free(text);
+		return 0;
+	}
+	if (!rc && r->path) {
+		rc = r->fd < 0 ? begin_file(r) : 0;
+		if (!rc)
+			rc = append(r, text);
+	}
+	if (rc || r->path) {
+		free(text);
+		text = NULL;
+	}
+	if (!rc)
+		r->lines[r->n++] = (struct line){number, text};
+	return rc;
 }
 
 int mmr_record_add(struct mmr_record *r, uint64_t number,
@@ -149,23 +339,8 @@ int mmr_record_add(struct mmr_record *r, uint64_t number,
 	json_decref(j);
 	if (!text)
 		return -ENOMEM;
-	while (r->n == MMR_RECORD_MAX)
-		thin_out(r);
-	if (number % r->stride)
-		free(text);
-	else
-		r->lines[r->n++] = (struct line){number, text};
-	/* Where it ran is known from the first one on. */
-	if (res->guest.kernel[0]) {
-		json_object_set_new(r->head, "kernel",
-				    json_string(res->guest.kernel));
-		json_object_set_new(r->head, "build", json_string("guest"));
-		json_object_set_new(r->head, "arch",
-				    json_string(res->guest.arch));
-		json_object_set_new(r->head, "cpus",
-				    json_integer(res->guest.cpus));
-	}
-	return 0;
+	add_guest(r, res);
+	return add_text(r, number, text);
 }
 
 int mmr_record_save(const struct mmr_record *r, const char *path)
@@ -311,13 +486,17 @@ static int load_file(const char *path, struct mmr_record_side *side, char *text,
 	char *line = NULL;
 	size_t size = 0;
 	int number = 0, rc = 0;
+	ssize_t got;
 	json_t *j;
 
 	if (!f) {
 		snprintf(text, n, "%s: %s", path, strerror(errno));
 		return -errno;
 	}
-	while (!rc && getline(&line, &size, f) > 0) {
+	while (!rc && (got = getline(&line, &size, f)) > 0) {
+		/* Who wrote it was killed in the middle of this line. */
+		if (line[got - 1] != '\n' && side->nruns)
+			break;
 		j = json_loads(line, 0, NULL);
 		number++;
 		rc = j ? take_line(side, j) : -EINVAL;

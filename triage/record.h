@@ -21,11 +21,21 @@ struct mmr_record;
 /* Starts a record in memory.  what: the case's title or the profile. */
 struct mmr_record *mmr_record_new(const char *what);
 void mmr_record_free(struct mmr_record *r);
-/* Adds one run; number: of the case, or of the run.  0 or -ENOMEM. */
+/*
+ * From now on runs go to this file and not into memory: for soaks of a week,
+ * which must not grow, and which a kill must not take its runs.  resume: goes
+ * on with what the file holds, if that is of the same kernel and machine; else
+ * the file begins anew.  Before the first run.  0 or -errno.
+ */
+int mmr_record_keep(struct mmr_record *r, const char *path, bool resume)
+	__attribute__((warn_unused_result));
+/* The file is whole and on disk, also when no run was added.  0 or -errno. */
+int mmr_record_end(struct mmr_record *r) __attribute__((warn_unused_result));
+/* Adds one run; number: of the case, or of the run.  0 or -errno. */
 int mmr_record_add(struct mmr_record *r, uint64_t number,
 		   const struct mmr_case *c, const struct mmr_run_result *res)
 	__attribute__((warn_unused_result));
-/* Writes it, atomically.  0 or -errno. */
+/* Writes what is in memory, atomically.  0 or -errno. */
 int mmr_record_save(const struct mmr_record *r, const char *path)
 	__attribute__((warn_unused_result));
 

@@ -5,6 +5,7 @@
  * fisher.test(), when histograms lose something in a merge or in JSON, or
  * when a record is not read back as it was written.
  */
+#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -255,12 +256,70 @@ static void test_record(void **state)
 	mmr_case_free(c);
 }
 
+/* A record on disk: bounded likewise, resumed with its stride, and whole after
+ * a line that a kill cut short. */
+static void test_record_file(void **state)
+{
+	struct mmr_run_result res = {0};
+	char path[] = "/tmp/mmrace-record-XXXXXX", why[400];
+	struct mmr_record *r = mmr_record_new("soak");
+	struct mmr_record_side side;
+	struct mmr_case *c;
+	struct mmr_diag diag;
+	int fd = mkstemp(path);
+	uint64_t i = 0;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(
+		mmr_case_parse(text, strlen(text), &c, &diag, NULL, NULL), 0);
+	assert_int_equal(mmr_record_keep(r, path, false), 0);
+	for (; i < MMR_RECORD_MAX + 10; i++)
+		assert_int_equal(mmr_record_add(r, i, c, &res), 0);
+	/* Killed here, in the middle of a line. */
+	mmr_record_free(r);
+	close(fd);
+	fd = open(path, O_WRONLY | O_APPEND);
+	assert_int_equal(write(fd, "{\"type\":\"run\",\"ru", 18), 18);
+	close(fd);
+	assert_int_equal(mmr_record_load(path, &side, why, sizeof(why)), 0);
+	assert_int_equal(side.nruns, MMR_RECORD_MAX / 2 + 5);
+	mmr_record_side_free(&side);
+	r = mmr_record_new("soak");
+	assert_int_equal(mmr_record_keep(r, path, true), 0);
+	for (; i < MMR_RECORD_MAX + 20; i++)
+		assert_int_equal(mmr_record_add(r, i, c, &res), 0);
+	assert_int_equal(mmr_record_end(r), 0);
+	mmr_record_free(r);
+	assert_int_equal(mmr_record_load(path, &side, why, sizeof(why)), 0);
+	assert_int_equal(side.nruns, MMR_RECORD_MAX / 2 + 10);
+	for (int k = 0; k < side.nruns; k++)
+		assert_int_equal(side.runs[k].number, 2 * k);
+	mmr_record_side_free(&side);
+	/* Another machine's goes; so does an earlier one's that is not resumed.
+	 * A file is there also when nothing ran. */
+	r = mmr_record_new("elsewhere");
+	assert_int_equal(mmr_record_keep(r, path, true), 0);
+	assert_int_equal(mmr_record_end(r), 0);
+	mmr_record_free(r);
+	assert_int_equal(mmr_record_load(path, &side, why, sizeof(why)), 0);
+	assert_int_equal(side.nruns, 0);
+	assert_string_equal(side.what, "elsewhere");
+	mmr_record_side_free(&side);
+	unlink(path);
+	mmr_case_free(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_histogram), cmocka_unit_test(test_fisher),
-		cmocka_unit_test(test_null),	  cmocka_unit_test(test_slower),
-		cmocka_unit_test(test_few),	  cmocka_unit_test(test_record),
+		cmocka_unit_test(test_histogram),
+		cmocka_unit_test(test_fisher),
+		cmocka_unit_test(test_null),
+		cmocka_unit_test(test_slower),
+		cmocka_unit_test(test_few),
+		cmocka_unit_test(test_record),
+		cmocka_unit_test(test_record_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
