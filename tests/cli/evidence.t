@@ -70,26 +70,42 @@ look ptrace ptrace blocked \
 look ptrace-storm ptrace storm \
 	'thread A .* faults again and again in .write m0., .*[1-9][0-9]* page faults/s( all)? at 0x[0-9a-f]+, .*it went on after step ptrace'
 
-# The helper that a step runs stops the process and lets it go on: then it is
-# that step which ended it.
+# A signal and a flush of the TLB are what no step does to a task by itself:
+# here the helper that a step runs does it, and then it is that step which ended
+# the stall.  The sleep minds the signal, as a stop ends it.  The storm minds
+# the flush alone: while its CPU has the first page of the access in the TLB, it
+# is the second one that faults.
 cat >"$WORK/cure" <<'EOT'
 #!/bin/sh
-[ "$2" = "$CURE" ] && kill -STOP "$3" && kill -CONT "$3"
+if [ "$2" = "$CURE" ]; then
+	case $WITH in
+	signal) kill -STOP "$3" && kill -CONT "$3" ;;
+	flush) "$TOOLS/flush" "$3" ;;
+	esac
+fi
 exec "$REAL" "$@"
 EOT
 chmod +x "$WORK/cure"
+export TOOLS REAL="$MMRACE"
 for step in proc maps; do
 	look ptrace $step blocked "it went on after step $step" CURE=$step \
-		REAL="$MMRACE" MMRACE_HELPER="$WORK/cure"
+		WITH=signal MMRACE_HELPER="$WORK/cure"
 done
 t_match 'maps: what would disturb it is left out' "$FOUND/report.md" \
 	'ptrace.*skipped: it moves again'
+STORM='thread A .* faults again and again in .write m0 off=4092 step=8 width=8., .*page faults/s( all)? at 0x[0-9a-f]+'
+for step in proc maps; do
+	look flush-storm $step storm "$STORM.*it went on after step $step" \
+		CURE=$step WITH=flush MMRACE_HELPER="$WORK/cure"
+done
+look flush-storm none storm "$STORM.*no step of looking at it ended it" \
+	CURE=maps WITH=signal MMRACE_HELPER="$WORK/cure"
 # shellcheck disable=SC2016 # for the hook's shell
 HOOK='kill -STOP $MMRACE_PID; kill -CONT $MMRACE_PID' \
 	look ptrace on-finding blocked 'it went on after on-finding'
 
 # The storm's numbers against another program's count of the same time.
-export MMR_COUNT=$WORK/count TOOLS
+export MMR_COUNT=$WORK/count
 # shellcheck disable=SC2016
 HOOK='"$TOOLS/faultcount" $MMRACE_TID 1500 "$MMR_COUNT" </dev/null >/dev/null 2>&1 &' \
 	look storm none storm \
