@@ -180,13 +180,22 @@ static json_t *culprit_json(const struct mmr_ladder *l)
 	return j;
 }
 
-static json_t *measured_json(const struct mmr_suspect *s)
+/* When it was flagged, in ms of the steps' time: before 0. */
+static double flagged_ms(const struct mmr_ladder *l)
 {
+	return l->s->flagged_ns ? (double)(l->s->flagged_ns - l->t0_ns) / 1e6
+				: 0;
+}
+
+static json_t *measured_json(const struct mmr_ladder *l)
+{
+	const struct mmr_suspect *s = l->s;
 	json_t *j;
 
-	j = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:f, s:o, s:I, "
+	j = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:f, s:o, s:I, "
 		      "s:I}",
-		      "wall_ms", (double)s->wall_ns / 1e6, "cpu_ms",
+		      "flagged_at_ms", flagged_ms(l), "wall_ms",
+		      (double)s->wall_ns / 1e6, "cpu_ms",
 		      (double)s->cpu_ns / 1e6, "run_delay_ms",
 		      (double)s->delay_ns / 1e6, "asleep_ms",
 		      (double)s->asleep_ns / 1e6, "machine_pause_ms",
@@ -348,7 +357,7 @@ static void head(struct mmr_ladder *l)
 	json_object_set_new(l->root, "verdict",
 			    json_string(mmr_verdict_name(l->s->verdict)));
 	json_object_set_new(l->root, "culprit", culprit_json(l));
-	json_object_set_new(l->root, "measured", measured_json(l->s));
+	json_object_set_new(l->root, "measured", measured_json(l));
 	json_object_set(l->root, "steps", l->steps);
 	json_object_set(l->root, "missing", l->missing);
 }
@@ -391,6 +400,7 @@ int mmr_evidence_take(const struct mmr_suspect *s, struct mmr_run_result *res)
 	char *stacks = NULL;
 	size_t len = 0;
 	int slot = s->thread_slot;
+	double flag_us;
 
 	res->verdict = s->verdict;
 	if (!l)
@@ -406,14 +416,14 @@ int mmr_evidence_take(const struct mmr_suspect *s, struct mmr_run_result *res)
 		l->timeline = mmr_timeline_build(s->c, s->area, slot,
 						 mmr_clock_now(&s->area->clock),
 						 &l->base);
-	mmr_timeline_flag(l->timeline, l->base.flag_us,
+	flag_us = l->base.flag_us + flagged_ms(l) * 1e3;
+	mmr_timeline_flag(l->timeline, flag_us > 0 ? flag_us : 0,
 			  mmr_verdict_name(s->verdict));
 	if (s->fault_ns > 0)
-		mmr_timeline_faults(l->timeline,
-				    l->base.flag_us - (double)s->fault_ns / 1e3,
-				    s->proc_slot + 1,
-				    (double)s->faults * 1e9 /
-					    (double)s->fault_ns);
+		mmr_timeline_faults(
+			l->timeline, flag_us - (double)s->fault_ns / 1e3,
+			s->proc_slot + 1,
+			(double)s->faults * 1e9 / (double)s->fault_ns);
 	/* What a command has done to it may take a moment to show. */
 	if (settle(l, s->before ? 200 : 0))
 		l->ended_by = s->before ? s->before : "itself";

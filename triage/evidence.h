@@ -24,6 +24,7 @@ struct mmr_suspect {
 	uint64_t fault_addr;		 /* 0 unknown */
 	uint64_t voluntary, involuntary; /* context switches in fault_ns */
 	int64_t limit_ns;		 /* the rule that was crossed */
+	int64_t flagged_ns;		 /* when, CLOCK_MONOTONIC; 0 unknown */
 	/* The culprit's slot when it was flagged (based: known), so that a
 	 * stall which ended before the first look is told from one that a
 	 * look ended. */

@@ -126,7 +126,8 @@ static void send(struct mmr_target *t, const struct mmr_suspect *s,
 		return;
 	}
 	e->suspect = *s;
-	e->at_ns = now;
+	e->suspect.flagged_ns =
+		mmr_clock_monotonic() - (int64_t)(mmr_engine_now_ns() - now);
 	t->fired = true;
 	/* Its counters would sample beside those of the evidence. */
 	mmr_detect_free(t->detect);

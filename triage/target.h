@@ -38,7 +38,6 @@
 struct mmr_event {
 	struct cds_wfcq_node node;
 	struct mmr_suspect suspect; /* klog: the event's, freed with it */
-	uint64_t at_ns;		    /* when it was flagged, engine's clock */
 };
 
 struct mmr_target {

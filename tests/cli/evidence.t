@@ -104,45 +104,54 @@ look flush-storm none storm "$STORM.*no step of looking at it ended it" \
 HOOK='kill -STOP $MMRACE_PID; kill -CONT $MMRACE_PID' \
 	look ptrace on-finding blocked 'it went on after on-finding'
 
-# The storm's numbers against another program's count of the same time.
-export MMR_COUNT=$WORK/count
-# shellcheck disable=SC2016
-HOOK='"$TOOLS/faultcount" $MMRACE_TID 1500 "$MMR_COUNT" </dev/null >/dev/null 2>&1 &' \
-	look storm none storm \
+# The storm's numbers against another program's count of the same time: perf's
+# in its window, and those of the sentence, which are the monitor's.
+"$TOOLS/faultcount" "$BUILD/mmrace-child" 20000 "$WORK/count" &
+counter=$!
+look storm none storm \
 	'thread T .* faults again and again in .write m0., no new page for .* page faults/s( all)? at 0x[0-9a-f]+, no voluntary'
+kill $counter
+wait $counter 2>/dev/null
 e=$FOUND/evidence.json
 if [ -z "$(t_json_get "$e" perf)" ]; then
 	t_skip 'storm: faults a second' 'no perf here'
 else
-	counted() { [ "$(wc -l <"$MMR_COUNT")" -ge 100 ]; }
-	eventually 5 counted
-	t0=$(t_json_get "$e" t0_monotonic_ns)
-	at=$(t_json_get "$e" steps.1.at_ms)
-	took=$(t_json_get "$e" steps.1.took_ms)
-	window=$(t_json_get "$e" perf.window_ms)
-	rate=$(t_json_get "$e" perf.faults_per_s)
-	faults=$(t_json_get "$e" perf.page_faults)
-	# Counts at the ends of the window, between two lines of the other's.
-	awk -v t0="$t0" -v at="$at" -v took="$took" -v w="$window" \
-		-v rate="$rate" -v faults="$faults" '
-	function at_time(t,  i) {
-		i = 2
-		while (i < n && time[i] < t)
-			i++
-		part = (t - time[i - 1]) / (time[i] - time[i - 1])
-		return count[i - 1] + (count[i] - count[i - 1]) * part
+	# same WHAT END_MS LENGTH_MS FAULTS: the other's counts at the ends of
+	# that time, each between two of its lines.
+	same() {
+		awk -v tid="$(t_json_get "$e" culprit.host_tid)" \
+			-v t0="$(t_json_get "$e" t0_monotonic_ns)" \
+			-v at="$2" -v w="$3" -v faults="$4" '
+		function at_time(t,  i) {
+			i = 2
+			while (i < n && time[i] < t)
+				i++
+			part = (t - time[i - 1]) / (time[i] - time[i - 1])
+			return count[i - 1] + (count[i] - count[i - 1]) * part
+		}
+		$1 == tid { n++; time[n] = $2; count[n] = $3 }
+		END {
+			end = t0 + at * 1e6
+			other = at_time(end) - at_time(end - w * 1e6)
+			printf "in %.0f ms: %.0f faults, ", w, faults
+			printf "the other counts %.0f\n", other
+			off = faults / other - 1
+			exit !(off < 0.1 && off > -0.1 && n > 50)
+		}' "$WORK/count" >"$WORK/rates"
+		t_result $? "storm: faults $1 within 10 % of another count"
+		t_note "$(cat "$WORK/rates")"
 	}
-	{ n++; time[n] = $1; count[n] = $2 }
-	END {
-		end = t0 + (at + took) * 1e6
-		other = at_time(end) - at_time(end - w * 1e6)
-		printf "in %.0f ms: %d faults, ", w, faults
-		printf "the other counts %.0f\n", other
-		off = faults / other - 1
-		exit !(off < 0.1 && off > -0.1 && n > 100)
-	}' "$MMR_COUNT" >"$WORK/rates"
-	t_result $? 'storm: faults a second within 10 % of another count'
-	t_note "$(cat "$WORK/rates")"
+	end=$(awk -v at="$(t_json_get "$e" steps.1.at_ms)" \
+		-v took="$(t_json_get "$e" steps.1.took_ms)" \
+		'BEGIN { print at + took }')
+	window=$(t_json_get "$e" perf.window_ms)
+	same "in perf's window" "$end" "$window" \
+		"$(t_json_get "$e" perf.page_faults)"
+	window=$(t_json_get "$e" measured.page_faults_in_ms)
+	rate=$(grep -Eo '[0-9]+ page faults/s' "$WORK/text")
+	same 'of the sentence' "$(t_json_get "$e" measured.flagged_at_ms)" \
+		"$window" "$(awk -v r="${rate%% *}" -v w="$window" \
+			'BEGIN { print r * w / 1e3 }')"
 fi
 # The address is where the case mapped its page: what the ring says.
 mapped=$(printf '0x%x' "$(t_json_get "$FOUND/timeline.json" \

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * faultcount TID MS FILE: another program's count of a task's page faults.
- * Counts in slices of 10 ms for MS ms and writes a line for each into FILE:
- * CLOCK_MONOTONIC in ns, faults since the start, ms on a CPU since the start.
+ * faultcount EXE MS FILE: another program's count of page faults.  For MS ms
+ * looks every 10 ms for tasks that run the file EXE, opens a counter for each
+ * new one, and writes a line for each into FILE: its tid, CLOCK_MONOTONIC in
+ * ns, its faults since the counter was opened.
  */
+#include <dirent.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <stdint.h>
@@ -14,43 +16,110 @@
 #include <time.h>
 #include <unistd.h>
 
-static int open_counter(uint64_t config, pid_t tid)
+#define TASKS_MAX 256
+
+static struct {
+	pid_t tid;
+	int fd;
+} tasks[TASKS_MAX];
+static int ntasks;
+
+static int open_counter(pid_t tid)
 {
 	struct perf_event_attr a;
 
 	memset(&a, 0, sizeof(a));
 	a.type = PERF_TYPE_SOFTWARE;
 	a.size = sizeof(a);
-	a.config = config;
+	a.config = PERF_COUNT_SW_PAGE_FAULTS;
 	return (int)syscall(SYS_perf_event_open, &a, tid, -1, -1, 0UL);
 }
 
-static uint64_t value(int fd)
+static void count_task(pid_t tid)
 {
-	uint64_t v = 0;
+	int i;
 
-	return read(fd, &v, sizeof(v)) == (ssize_t)sizeof(v) ? v : 0;
+	for (i = 0; i < ntasks; i++)
+		if (tasks[i].tid == tid)
+			return;
+	if (i == TASKS_MAX)
+		return;
+	tasks[i].tid = tid;
+	tasks[i].fd = open_counter(tid);
+	ntasks++;
+}
+
+/* Numbers that are names in a folder of /proc. */
+static void each(const char *path, void (*f)(const char *path, pid_t n))
+{
+	DIR *d = opendir(path);
+	const struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (atoi(e->d_name) > 0)
+			f(path, atoi(e->d_name));
+	if (d)
+		closedir(d);
+}
+
+static const char *wanted;
+
+static void look_at_task(const char *path, pid_t tid)
+{
+	(void)path;
+	count_task(tid);
+}
+
+static void look_at_process(const char *path, pid_t pid)
+{
+	char name[64], exe[4096];
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "%s/%d/exe", path, pid);
+	n = readlink(name, exe, sizeof(exe) - 1);
+	if (n < 0)
+		return;
+	exe[n] = '\0';
+	if (strcmp(exe, wanted))
+		return;
+	snprintf(name, sizeof(name), "%s/%d/task", path, pid);
+	each(name, look_at_task);
+}
+
+static void print_counts(FILE *f)
+{
+	struct timespec t;
+	uint64_t v;
+	int i;
+
+	for (i = 0; i < ntasks; i++) {
+		if (tasks[i].fd < 0)
+			continue;
+		clock_gettime(CLOCK_MONOTONIC, &t);
+		if (read(tasks[i].fd, &v, sizeof(v)) == (ssize_t)sizeof(v))
+			fprintf(f, "%d %" PRIu64 " %" PRIu64 "\n", tasks[i].tid,
+				(uint64_t)t.tv_sec * 1000000000 +
+					(uint64_t)t.tv_nsec,
+				v);
+	}
+	fflush(f);
 }
 
 int main(int argc, char **argv)
 {
 	const struct timespec nap = {0, 10000000};
-	int faults, clock, i;
-	struct timespec t;
 	FILE *f;
+	int i;
 
 	if (argc != 4)
 		return 2;
-	faults = open_counter(PERF_COUNT_SW_PAGE_FAULTS, atoi(argv[1]));
-	clock = open_counter(PERF_COUNT_SW_TASK_CLOCK, atoi(argv[1]));
+	wanted = argv[1];
 	f = fopen(argv[3], "we");
-	if (faults < 0 || clock < 0 || !f)
+	if (!f)
 		return 1;
 	for (i = 0; i < atoi(argv[2]) / 10; i++) {
-		clock_gettime(CLOCK_MONOTONIC, &t);
-		fprintf(f, "%" PRIu64 " %" PRIu64 " %.3f\n",
-			(uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec,
-			value(faults), (double)value(clock) / 1e6);
+		each("/proc", look_at_process);
+		print_counts(f);
 		nanosleep(&nap, NULL);
 	}
 	return fclose(f) ? 1 : 0;
