@@ -12,6 +12,7 @@
 #include "soak_impl.h"
 
 #define OUT_DIR "mmrace-out"
+#define QUOTA_MIN (256LL << 10)
 
 static int set_cases(void *own, const char *value)
 {
@@ -117,6 +118,27 @@ static int set_metrics(void *own, const char *value)
 	return 0;
 }
 
+static int set_log(void *own, const char *value)
+{
+	((struct mmr_soak_opts *)own)->log = value;
+	return 0;
+}
+
+static int set_quota(void *own, const char *value)
+{
+	struct mmr_soak_opts *o = own;
+	enum mmr_unit unit;
+	int64_t size;
+
+	if (!mmr_case_parse_size(value, &size, &unit) &&
+	    unit == MMR_UNIT_BYTE && size >= QUOTA_MIN) {
+		o->quota = (uint64_t)size;
+		return 0;
+	}
+	mmr_opts_error("--quota %s: wants a size from 256K, such as 4G", value);
+	return -EINVAL;
+}
+
 static int set_until_found(void *own, const char *value)
 {
 	(void)value;
@@ -146,6 +168,12 @@ static const struct mmr_opt own_opts[] = {
 	{"metrics", "FILE",
 	 "keep numbers for Prometheus in FILE (node_exporter's textfile)",
 	 set_metrics},
+	{"log", "FILE",
+	 "a status line a minute and all messages, rotated at 4 MiB, 3 kept",
+	 set_log},
+	{"quota", "SIZE",
+	 "what --out may hold (default 2G, or a tenth of the free space)",
+	 set_quota},
 	{"kmsg", NULL, "name each case in the kernel log before it runs",
 	 set_kmsg},
 	{"sync", NULL, "each case is on the disk before it runs (slow)",

@@ -16,6 +16,7 @@
 
 #include "../ops/clock.h"
 #include "../triage/cpus.h"
+#include "../triage/spawn.h"
 #include "opts.h"
 
 #define FAILURES 20 /* of mmrace itself, one after the other: stop */
@@ -55,6 +56,25 @@ static struct mmr_soak_finding *find_finding(struct mmr_soak *s, const char *id)
 	return NULL;
 }
 
+/* As much of it as the quota allows; -EDQUOT: nothing. */
+static int store(struct mmr_soak *s, const char *dir, const struct mmr_case *c,
+		 const struct mmr_run_result *res, char *path, size_t n)
+{
+	struct mmr_run_result brief = *res;
+
+	switch (mmr_soak_quota_room(s)) {
+	case MMR_SOAK_ROOM:
+		break;
+	case MMR_SOAK_BRIEF:
+		brief.evidence = brief.timeline = NULL;
+		brief.stacks = brief.log = NULL;
+		break;
+	case MMR_SOAK_FULL:
+		return -EDQUOT;
+	}
+	return mmr_finding_save(dir, c, NULL, &brief, NULL, path, n);
+}
+
 static void save(struct mmr_soak *s, const struct mmr_case *c, uint64_t seed,
 		 const struct mmr_run_result *res)
 {
@@ -73,14 +93,14 @@ static void save(struct mmr_soak *s, const struct mmr_case *c, uint64_t seed,
 		f = &full;
 	}
 	f->count++;
-	rc = mmr_finding_save(s->opts->out, c, NULL, res, NULL, f->path,
-			      sizeof(f->path));
+	rc = store(s, s->opts->out, c, res, f->path, sizeof(f->path));
 	/* An earlier soak into the same folder counts, too. */
 	if (!rc && mmr_finding_count(f->path) > f->count)
 		f->count = mmr_finding_count(f->path);
 	if (rc) {
-		fprintf(stderr, "mmrace soak: cannot store finding %s: %s\n",
-			res->id, strerror(-rc));
+		if (rc != -EDQUOT)
+			mmr_soak_say(s, "cannot store finding %s: %s", res->id,
+				     strerror(-rc));
 		if (f->count == 1) { /* once is enough for a log */
 			fputs("what would have been its report.md:\n\n",
 			      stderr);
@@ -111,6 +131,9 @@ static void found(struct mmr_soak_job *job, const struct mmr_case *c,
 	pthread_mutex_lock(&s->lock);
 	mmr_soak_book_finding(s, number, seed, res);
 	pthread_mutex_unlock(&s->lock);
+	if (!again)
+		mmr_soak_note(s, "found %s with seed 0x%" PRIx64 ": %s",
+			      res->id, seed, res->text);
 	if (again)
 		return;
 	exact = mmr_soak_confirm(job, c, res, &rate);
@@ -125,9 +148,8 @@ static void found(struct mmr_soak_job *job, const struct mmr_case *c,
 		snprintf(path, sizeof(path), "%s", f->path);
 	pthread_mutex_unlock(&s->finding_lock);
 	if (rc)
-		fprintf(stderr,
-			"mmrace soak: cannot store the rate of %s: %s\n",
-			res->id, strerror(-rc));
+		mmr_soak_say(s, "cannot store the rate of %s: %s", res->id,
+			     strerror(-rc));
 	if (path[0] && !res->quarantined)
 		mmr_soak_shrink(job, exact ? exact : c, &rate, path);
 	mmr_case_free(exact);
@@ -142,11 +164,11 @@ static void keep_known(struct mmr_soak *s, const struct mmr_case *c,
 
 	snprintf(dir, sizeof(dir), "%s/known", s->opts->out);
 	pthread_mutex_lock(&s->finding_lock);
-	rc = mmr_finding_save(dir, c, NULL, res, NULL, path, sizeof(path));
+	rc = store(s, dir, c, res, path, sizeof(path));
 	pthread_mutex_unlock(&s->finding_lock);
-	if (rc)
-		fprintf(stderr, "mmrace soak: cannot store %s in %s: %s\n",
-			res->id, dir, strerror(-rc));
+	if (rc && rc != -EDQUOT)
+		mmr_soak_say(s, "cannot store %s in %s: %s", res->id, dir,
+			     strerror(-rc));
 }
 
 /* The end of the soak came before its rounds were over. */
@@ -162,6 +184,8 @@ static void count(struct mmr_soak *s, const struct mmr_case *c, uint64_t seed,
 {
 	pthread_mutex_lock(&s->lock);
 	mmr_soak_stat_add(&s->stat, c, seed, res);
+	/* Those that are so now; a guest takes its own with it. */
+	s->stat.quarantined = mmr_spawn_quarantined();
 	/* The measurements are a sample: one less is none lost. */
 	(void)!mmr_record_add(s->record, number, c, res);
 	/* Cut short, it is not done: --resume runs it. */
@@ -319,20 +343,25 @@ static int start(struct mmr_soak *s, const struct mmr_soak_opts *opts)
 		mmr_opts_error("%s: %s", opts->out, strerror(-rc));
 		return MMR_EXIT_FAILED;
 	}
+	rc = mmr_soak_log_open(s);
+	if (rc) {
+		mmr_opts_error("--log %s: %s", opts->log, strerror(-rc));
+		return MMR_EXIT_USAGE;
+	}
 	rc = mmr_soak_book_open(s);
 	if (!rc)
 		rc = start_record(s);
-	if (rc || opts->quiet)
+	if (rc)
 		return rc;
-	fprintf(stderr,
-		"mmrace soak: seed 0x%" PRIx64 ", profile %s, %d job%s, "
-		"findings go to %s/findings\n",
-		s->base, s->profile, opts->jobs, opts->jobs > 1 ? "s" : "",
-		opts->out);
+	mmr_soak_quota_start(s);
+	mmr_soak_note(s,
+		      "seed 0x%" PRIx64 ", profile %s, %d job%s, findings go "
+		      "to %s/findings",
+		      s->base, s->profile, opts->jobs,
+		      opts->jobs > 1 ? "s" : "", opts->out);
 	if (opts->resume)
-		fprintf(stderr,
-			"mmrace soak: goes on after %" PRIu64 " cases\n",
-			s->book.before);
+		mmr_soak_note(s, "goes on after %" PRIu64 " cases",
+			      s->book.before);
 	return 0;
 }
 
@@ -365,6 +394,7 @@ int mmr_soak(const struct mmr_soak_opts *opts)
 	rc = exit_code(s);
 out:
 	mmr_soak_book_close(s, NULL);
+	mmr_soak_log_close(s);
 	mmr_record_free(s->record);
 	free(s);
 	return rc;

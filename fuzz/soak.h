@@ -22,6 +22,8 @@ struct mmr_soak_opts {
 	bool sync;	     /* each case is on the disk before it runs */
 	bool resume;	     /* go on where the ledger in out ends */
 	const char *metrics; /* Prometheus text file, NULL: none */
+	const char *log;     /* file of messages, rotated; NULL: none */
+	uint64_t quota;	     /* bytes that out may hold; 0: by free space */
 	int revisit;	     /* share of the time, percent; 0: none */
 	int quarantine;	     /* tasks that cannot be killed: then it stops */
 	bool gentle;	     /* others use this machine */

@@ -24,6 +24,7 @@
 #include "../ops/clock.h"
 
 #define SYNC_EVERY_NS 100000000LL
+#define ROOM (64 << 10) /* for the text of a case; few are larger */
 
 static void running_path(const struct mmr_soak *s, int number, char *path,
 			 size_t n)
@@ -69,11 +70,12 @@ static void keep_interrupted(struct mmr_soak *s, const char *path)
 		if (!access(to, F_OK))
 			continue;
 		if (!rename(path, to))
-			fprintf(stderr,
-				"mmrace soak: an earlier soak ended in the "
-				"middle of a case, now %s%s\n",
-				to,
-				s->opts->resume ? ", which is run again" : "");
+			mmr_soak_say(s,
+				     "an earlier soak ended in the middle of a "
+				     "case, now %s%s",
+				     to,
+				     s->opts->resume ? ", which is run again"
+						     : "");
 		return;
 	}
 }
@@ -94,7 +96,12 @@ int mmr_soak_disk_open(struct mmr_soak_job *job)
 
 	running_path(job->soak, job->number, path, sizeof(path));
 	job->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	return job->fd < 0 ? -errno : 0;
+	if (job->fd < 0)
+		return -errno;
+	/* Its blocks now, so that it can be written when the disk is full.
+	 * Where that cannot be, nothing is worse than it was. */
+	(void)!fallocate(job->fd, FALLOC_FL_KEEP_SIZE, 0, ROOM);
+	return 0;
 }
 
 static void name_in_kernel_log(const struct mmr_soak *s, uint64_t seed)
@@ -113,6 +120,23 @@ static void name_in_kernel_log(const struct mmr_soak *s, uint64_t seed)
 	close(fd);
 }
 
+/* On a full disk: which seed it is, without the case's text. */
+static int write_name(struct mmr_soak_job *job, const char *tail, uint64_t seed)
+{
+	char name[400];
+	int n;
+
+	n = snprintf(name, sizeof(name),
+		     "# no room for the text: mmrace gen --seed 0x%" PRIx64
+		     " --profile %s\n%s",
+		     seed, job->soak->profile, tail);
+	/* In this order: the first block stays the file's own. */
+	if (pwrite(job->fd, name, (size_t)n, 0) != n)
+		return -ENOSPC;
+	job->written = (size_t)n;
+	return ftruncate(job->fd, n) ? -errno : 0;
+}
+
 int mmr_soak_disk_case(struct mmr_soak_job *job, const char *text,
 		       uint64_t seed, uint64_t number)
 {
@@ -120,6 +144,7 @@ int mmr_soak_disk_case(struct mmr_soak_job *job, const char *text,
 	size_t len = strlen(text), n;
 	char tail[200], *buf;
 	int64_t now;
+	ssize_t done;
 	int rc = 0, tail_len;
 
 	if (s->opts->kmsg)
@@ -141,9 +166,13 @@ int mmr_soak_disk_case(struct mmr_soak_job *job, const char *text,
 		memset(buf + n, '\n', job->written - n);
 	else
 		job->written = n;
-	if (pwrite(job->fd, buf, job->written, 0) != (ssize_t)job->written)
-		rc = errno ? -errno : -EIO;
+	done = pwrite(job->fd, buf, job->written, 0);
+	if (done != (ssize_t)job->written)
+		rc = done < 0 ? -errno : -ENOSPC;
 	free(buf);
+	/* The name of the case always fits, and says the same. */
+	if (rc == -ENOSPC || rc == -EDQUOT)
+		rc = write_name(job, tail, seed);
 	if (rc)
 		return rc;
 	now = mmr_clock_monotonic();

@@ -78,9 +78,34 @@ struct mmr_soak_book {
 	int error;		 /* the first that the ledger had */
 };
 
+/* soak_quota.c */
+enum mmr_soak_room {
+	MMR_SOAK_ROOM,
+	MMR_SOAK_BRIEF, /* the quota is reached: no evidence any more */
+	MMR_SOAK_FULL,	/* nor anything else */
+};
+
+struct mmr_soak_quota {
+	uint64_t bytes, used;
+	int64_t looked_ns; /* when used was counted; 0: never */
+	enum mmr_soak_room room;
+};
+
+/* soak_log.c */
+struct mmr_soak_log {
+	pthread_mutex_t lock; /* of all of it */
+	FILE *f;	      /* of --log; NULL: none */
+	bool journal;	      /* standard error is systemd's journal */
+	int64_t since_ns;     /* the minute that is counted */
+	int lines;	      /* said in it, or left out */
+};
+
 struct mmr_soak {
 	const struct mmr_soak_opts *opts;
-	char profile[48]; /* name */
+	struct mmr_soak_log log;
+	struct mmr_soak_quota quota;   /* under finding_lock */
+	int json_error, metrics_error; /* the last one of each, said once */
+	char profile[48];	       /* name */
 	const struct mmr_profile *gen;
 	uint64_t base; /* seed of case 0 */
 	int shard, shards;
@@ -134,6 +159,25 @@ int mmr_soak_disk_case(struct mmr_soak_job *job, const char *text,
 		       uint64_t seed, uint64_t number);
 /* Removes it: the job has ended by itself. */
 void mmr_soak_disk_close(struct mmr_soak_job *job);
+
+/* soak_quota.c */
+/* Sets the quota: what was given, or by the free space. */
+void mmr_soak_quota_start(struct mmr_soak *s);
+/* What there is room for; tells when that changes.  Under finding_lock. */
+enum mmr_soak_room mmr_soak_quota_room(struct mmr_soak *s);
+
+/* soak_log.c: any thread, no lock needed */
+/* Opens --log.  Before all else.  0 or -errno. */
+int mmr_soak_log_open(struct mmr_soak *s);
+void mmr_soak_log_close(struct mmr_soak *s);
+/* A line of trouble: on standard error and in the log. */
+void mmr_soak_say(struct mmr_soak *s, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* A line of news: in the log, and on standard error unless --quiet. */
+void mmr_soak_note(struct mmr_soak *s, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* The status line, in the log only. */
+void mmr_soak_log_status(struct mmr_soak *s, const char *line);
 
 /* soak_ledger.c */
 /* Opens the ledger and begins a session; with --resume takes seed, profile and

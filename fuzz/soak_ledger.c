@@ -87,11 +87,11 @@ static void find_avoided(struct mmr_soak *s, const struct mmr_ledger_view *v,
 			continue;
 		if (mmr_ranges_add(a, number, number))
 			return;
-		fprintf(stderr,
-			"mmrace soak: seed 0x%" PRIx64 " ended this soak %d "
-			"times and is set aside; try it in a guest: mmrace "
-			"replay --seed 0x%" PRIx64 " --profile %s --guest "
-			"KERNEL\n",
+		mmr_soak_say(
+			s,
+			"seed 0x%" PRIx64 " ended this soak %d times and is "
+			"set aside; try it in a guest: mmrace replay --seed "
+			"0x%" PRIx64 " --profile %s --guest KERNEL",
 			v->lost[i].seed, times_lost(v, last, number),
 			v->lost[i].seed, last->profile);
 	}
@@ -198,8 +198,8 @@ static void check(struct mmr_soak *s, int rc)
 	if (!rc || s->book.error)
 		return;
 	s->book.error = rc;
-	fprintf(stderr, "mmrace soak: %s/" MMR_LEDGER_FILE ": %s\n",
-		s->opts->out, strerror(-rc));
+	mmr_soak_say(s, "%s/" MMR_LEDGER_FILE ": %s", s->opts->out,
+		     strerror(-rc));
 }
 
 void mmr_soak_book_add(struct mmr_soak *s, uint64_t number,

@@ -197,8 +197,7 @@ static void keep_suspect(struct mmr_soak *s, const struct mmr_case *c,
 	if (!rc && text)
 		rc = mmr_write_file(path, text, strlen(text));
 	if (rc || !text)
-		fprintf(stderr, "mmrace soak: %s: %s\n", path,
-			strerror(text ? -rc : ENOMEM));
+		mmr_soak_say(s, "%s: %s", path, strerror(text ? -rc : ENOMEM));
 	free(text);
 }
 
@@ -265,7 +264,7 @@ void mmr_soak_shrink(struct mmr_soak_job *job, const struct mmr_case *c,
 	o.best_path = path;
 	o.run.on_finding = NULL;
 	if (mmr_minimise(copy, &o, &res))
-		fprintf(stderr, "mmrace soak: %s could not be written\n", path);
+		mmr_soak_say(s, "%s could not be written", path);
 	mmr_case_free(res.best);
 	mmr_case_free(copy);
 	spend(s, start);

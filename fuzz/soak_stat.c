@@ -131,7 +131,6 @@ void mmr_soak_stat_add(struct mmr_soak_stat *st, const struct mmr_case *c,
 	st->ops += res->ops;
 	st->calls += res->calls;
 	st->pause_ns += res->pause_ns;
-	st->quarantined += res->quarantined;
 	for (int i = 0; i < res->nstmts; i++) {
 		const struct mmr_stmt *s;
 

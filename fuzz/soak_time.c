@@ -19,6 +19,16 @@
 #define TICK_NS 50000000L
 #define SAVE_NS 5000000000LL
 #define BOOK_NS 1000000000LL
+#define LOG_NS 60000000000LL
+
+/* Every five seconds a week long: a trouble is said once, and its end. */
+static void complain(struct mmr_soak *s, const char *path, int rc, int *last)
+{
+	if (rc == *last)
+		return;
+	mmr_soak_say(s, "%s: %s", path, rc ? strerror(-rc) : "written again");
+	*last = rc;
+}
 
 void mmr_soak_time_save(struct mmr_soak *s, const char *state)
 {
@@ -34,16 +44,13 @@ void mmr_soak_time_save(struct mmr_soak *s, const char *state)
 	pthread_mutex_unlock(&s->lock);
 	pthread_mutex_unlock(&s->finding_lock);
 	if (rc)
-		fprintf(stderr, "mmrace soak: %s/" MMR_RECORD_FILE ": %s\n",
-			s->opts->out, strerror(-rc));
+		mmr_soak_say(s, "%s/" MMR_RECORD_FILE ": %s", s->opts->out,
+			     strerror(-rc));
 	text = j ? json_dumps(j, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
 	snprintf(path, sizeof(path), "%s/soak.json", s->opts->out);
 	rc = text ? mmr_write_file(path, text, strlen(text)) : -ENOMEM;
-	if (rc)
-		fprintf(stderr, "mmrace soak: %s: %s\n", path, strerror(-rc));
-	if (metrics_rc)
-		fprintf(stderr, "mmrace soak: %s: %s\n", s->opts->metrics,
-			strerror(-metrics_rc));
+	complain(s, path, rc, &s->json_error);
+	complain(s, s->opts->metrics, metrics_rc, &s->metrics_error);
 	free(text);
 	json_decref(j);
 }
@@ -126,6 +133,7 @@ void mmr_soak_time_keep(struct mmr_soak *s, struct mmr_soak_job *jobs,
 	const struct timespec tick = {.tv_nsec = TICK_NS};
 	int64_t save_ns = s->start_ns + SAVE_NS / 5;
 	int64_t book_ns = s->start_ns + BOOK_NS;
+	int64_t log_ns = s->start_ns + LOG_NS;
 	struct mmr_progress p;
 	char line[300];
 	int done = 0;
@@ -146,11 +154,17 @@ void mmr_soak_time_keep(struct mmr_soak *s, struct mmr_soak_job *jobs,
 			keep_books(s);
 			book_ns = mmr_clock_monotonic() + BOOK_NS;
 		}
+		if (mmr_clock_monotonic() >= log_ns) {
+			mmr_soak_log_status(s,
+					    status_line(s, line, sizeof(line)));
+			log_ns = mmr_clock_monotonic() + LOG_NS;
+		}
 		if (mmr_clock_monotonic() >= save_ns && !mmr_soak_over(s)) {
 			mmr_soak_time_save(s, "running");
 			save_ns = mmr_clock_monotonic() + SAVE_NS;
 		}
 	}
 	mmr_progress_end(&p);
+	mmr_soak_log_status(s, status_line(s, line, sizeof(line)));
 	mmr_soak_tell_systemd("STOPPING=1");
 }

@@ -6,23 +6,9 @@
 # parts of, when two soaks share a folder, or when systemd, Prometheus or
 # SIGUSR1 hear nothing or something else than soak.json says.
 . "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/../ledger.sh"
 
 soak() { "$MMRACE" soak --profile storm "$@"; }
-
-# How many cases the ledger of a folder counts, of whatever verdict.
-counted() {
-	"$MMRACE" status "$1" --json 2>/dev/null | sed 's/.*"ledger"//' |
-		grep -o '"verdicts": *{[^}]*}' | grep -o ': *[0-9][0-9]*' | tr -d ': ' |
-		awk '{ n += $1 } END { print n + 0 }'
-}
-
-# The numbers of done cases, one a line, sorted, doubles kept.
-numbers() {
-	grep -o '"done":\[\[[0-9,[]*\(\],\[[0-9]*,[0-9]*\)*\]\]' \
-		"$1/ledger.jsonl" | grep -o '\[[0-9]*,[0-9]*\]' |
-		tr -d '[]' | tr , ' ' |
-		while read -r a b; do seq "$a" "$b"; done | sort -n
-}
 
 # Killed again and again, and resumed: all cases, each once.
 "$MMRACE" soak --profile storm --seed 7 --cases 60 --quiet --out "$WORK/k" \
@@ -54,8 +40,7 @@ t_result $? 'each case is done once'
 n=$(counted "$WORK/k")
 [ "$n" = 60 ]
 t_result $? "the counts add up ($n)"
-lost=$(grep -c '"type":"lost"' "$WORK/k/ledger.jsonl")
-kept=$(find "$WORK/k" -name 'interrupted-*.case' | wc -l)
+lost=$(lost "$WORK/k") kept=$(kept "$WORK/k")
 [ "$lost" -ge 1 ] && [ "$lost" = "$kept" ]
 t_result $? "the cases that ran at a kill are named ($lost) and kept ($kept)"
 
