@@ -28,6 +28,22 @@ const char *mmr_measure_time(char *buf, size_t n, double ns)
 	return buf;
 }
 
+void mmr_measure_cost(FILE *out, uint64_t monitor_ns, uint64_t heartbeat_ns,
+		      double part)
+{
+	char t[24];
+
+	fprintf(out, "watching    %.2f %% of the CPUs' time: monitor %s",
+		part * 100, mmr_measure_time(t, sizeof(t), (double)monitor_ns));
+	fprintf(out, ", heartbeats %s\n",
+		mmr_measure_time(t, sizeof(t), (double)heartbeat_ns));
+	if (part > MMR_MEASURE_COST_MAX)
+		fprintf(out,
+			"            that is more than %.0f %%: rates of this "
+			"soak are too small\n",
+			MMR_MEASURE_COST_MAX * 100);
+}
+
 static void print_time(FILE *out, uint64_t ns)
 {
 	char buf[24];

@@ -10,6 +10,12 @@
 /* "1.25 ms": three digits with the unit that fits; buf gets it. */
 const char *mmr_measure_time(char *buf, size_t n, double ns);
 
+#define MMR_MEASURE_COST_MAX 0.02 /* of the CPUs' time, for watching */
+/* A line with the part of all CPUs' time that watching took, 0 to 1, and of
+ * whom; and one that says so when it is more than that much. */
+void mmr_measure_cost(FILE *out, uint64_t monitor_ns, uint64_t heartbeat_ns,
+		      double part);
+
 /* A table of the statements that ran: how often, errors by name, latencies;
  * then the exits of processes. */
 void mmr_measure_text(FILE *out, const struct mmr_case *c,

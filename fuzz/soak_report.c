@@ -19,8 +19,6 @@
 #include "../triage/version.h"
 #include "measure.h"
 
-#define COST_MAX 0.02 /* of the CPUs' time, for watching */
-
 double mmr_soak_seconds(const struct mmr_soak *s)
 {
 	int64_t end = s->end_ns ? s->end_ns : mmr_clock_monotonic();
@@ -177,22 +175,11 @@ static double watch_cost(const struct mmr_soak *s)
 
 static void print_cost(const struct mmr_soak *s, FILE *f)
 {
-	double cost = watch_cost(s);
-	char t[24];
-
 	if (!mmr_monitor_ticks())
 		return;
-	fprintf(f, "\nwatching    %.2f %% of the CPUs' time: monitor %s",
-		cost * 100,
-		mmr_measure_time(t, sizeof(t), (double)mmr_monitor_cost_ns()));
-	fprintf(f, ", heartbeats %s\n",
-		mmr_measure_time(t, sizeof(t),
-				 (double)mmr_heartbeat_cost_ns()));
-	if (cost > COST_MAX)
-		fprintf(f,
-			"            that is more than %.0f %%: rates of this "
-			"soak are too small\n",
-			COST_MAX * 100);
+	fputc('\n', f);
+	mmr_measure_cost(f, mmr_monitor_cost_ns(), mmr_heartbeat_cost_ns(),
+			 watch_cost(s));
 }
 
 static void counts_json(const struct mmr_soak *s, json_t *j)
@@ -225,7 +212,7 @@ static void counts_json(const struct mmr_soak *s, json_t *j)
 			    json_real(per_second(s, st->ops)));
 	json_object_set_new(j, "watch_cost", json_real(watch_cost(s)));
 	json_object_set_new(j, "watch_cost_high",
-			    json_boolean(watch_cost(s) > COST_MAX));
+			    json_boolean(watch_cost(s) > MMR_MEASURE_COST_MAX));
 	json_object_set_new(j, "cases_per_second",
 			    json_real(per_second(s, st->cases + st->skipped)));
 }

@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "../ops/clock.h"
+#include "engine.h"
 #include "ladder.h"
 
 #define SLICES 6
@@ -192,8 +194,11 @@ static void name_chains(struct mmr_ladder *l, json_t *chains, char *names)
 						    16);
 	if (!n)
 		return;
+	/* When the last step ended the stall the process may have gone; what
+	 * it ran is still there. */
 	snprintf(exe, sizeof(exe), "/proc/%d/exe", l->pid);
-	mmr_perf_user_names(exe, ips, n, names, SYM_LEN);
+	mmr_perf_user_names(access(exe, R_OK) ? mmr_engine_child() : exe, ips,
+			    n, names, SYM_LEN);
 	mmr_perf_kernel_names(ips, n, names, SYM_LEN);
 	n = 0;
 	json_array_foreach (chains, i, chain)

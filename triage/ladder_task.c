@@ -395,14 +395,15 @@ const char *mmr_ladder_proc_brief(struct mmr_ladder *l)
 	return proc_step(l, true);
 }
 
-/* The frames; at the innermost one of mmrace-child the statement of the case
- * that it runs for, with its number. */
+/* The frames; at each one of mmrace-child the statement of the case that it
+ * runs for, by its number, and at the innermost with its text. */
 static void user_stack(struct mmr_ladder *l, pid_t tid, const char *text)
 {
 	int slot = mmr_ladder_slot_of(l, tid);
 	const char *line, *end, *in;
 	uint32_t stmt = 0;
 	char *what = NULL;
+	bool first = true;
 
 	if (slot >= 0)
 		stmt = atomic_load(
@@ -417,12 +418,12 @@ static void user_stack(struct mmr_ladder *l, pid_t tid, const char *text)
 		end = strchrnul(line, '\n');
 		in = memmem(line, (size_t)(end - line), "(mmrace-child)", 14);
 		fprintf(l->stacks, "%.*s", (int)(end - line), line);
-		if (in && what) {
+		if (in && what && first)
 			fprintf(l->stacks, "  <- statement %u: `%s`", stmt,
 				what);
-			free(what);
-			what = NULL;
-		}
+		else if (in && what)
+			fprintf(l->stacks, "  <- statement %u", stmt);
+		first &= !in;
 		fputc('\n', l->stacks);
 	}
 	free(what);

@@ -98,8 +98,12 @@ void mmr_perf_user_names(const char *exe, const uint64_t *ips, int n,
 		if (ELF64_ST_TYPE(sym[k].st_info) != STT_FUNC ||
 		    sym[k].st_name >= str->sh_size)
 			continue;
+		/* An address where a call returns to may lie behind the end
+		 * of a function, which ends with it. */
 		for (i = 0; i < n; i++)
-			if (ips[i] - sym[k].st_value < sym[k].st_size)
+			if (ips[i] - sym[k].st_value < sym[k].st_size ||
+			    (ips[i] - sym[k].st_value == sym[k].st_size &&
+			     sym[k].st_size && !names[(size_t)i * size]))
 				snprintf(names + (size_t)i * size, size,
 					 "%.*s+0x%" PRIx64,
 					 (int)(str->sh_size - sym[k].st_name),

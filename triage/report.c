@@ -320,6 +320,60 @@ static void symptom(FILE *out, const struct mmr_report *r)
 		num(r->verdict, "hit_round"), num(r->verdict, "rounds"));
 }
 
+/* "some avg10=1.25" out of a file of pressures. */
+static void pressure(FILE *f, const json_t *psi, const char *what)
+{
+	const char *text = str(psi, what),
+		   *p = text ? strstr(text, "avg10=") : NULL;
+
+	if (p)
+		fprintf(f, " %s %.*s %%,", what, (int)strcspn(p + 6, " "),
+			p + 6);
+}
+
+/* What the kernel counted while the stall was looked at: its softirqs (a
+ * grace period that does not come shows in RCU's), events of the memory
+ * management, and how much others had to wait for.  Gauges ("nr_") say nothing
+ * of what was done. */
+static void meanwhile(FILE *out, const json_t *e)
+{
+	const json_t *k = json_object_get(e, "kernel"), *v;
+	const json_t *psi = json_object_get(k, "pressure");
+	json_t *soft = json_object_get(k, "softirq_delta");
+	json_t *vm = json_object_get(k, "vmstat_delta");
+	char *text = NULL;
+	const char *key;
+	size_t len = 0;
+	FILE *f;
+
+	if (!json_object_size(soft) && !json_object_size(vm))
+		return;
+	f = open_memstream(&text, &len);
+	if (!f)
+		return;
+	fprintf(f, "From step 1 to step 4, on the whole machine. Softirqs:");
+	json_object_foreach (soft, key, v)
+		if (json_integer_value(v))
+			fprintf(f, " %s %lld,", key,
+				(long long)json_integer_value(v));
+	fprintf(f, " pressure over 10 s:");
+	pressure(f, psi, "cpu");
+	pressure(f, psi, "memory");
+	pressure(f, psi, "io");
+	fprintf(f, " vmstat:");
+	json_object_foreach (vm, key, v)
+		if (strncmp(key, "nr_", 3) && strncmp(key, "numa_hit", 8) &&
+		    strncmp(key, "numa_local", 10))
+			fprintf(f, " %s %+lld,", key,
+				(long long)json_integer_value(v));
+	if (!fclose(f) && len) {
+		text[len - 1] = '.'; /* for the comma */
+		heading(out, "What the kernel counted meanwhile");
+		wrap(out, text);
+	}
+	free(text);
+}
+
 static void tried(FILE *out, const json_t *e)
 {
 	const json_t *steps = json_object_get(e, "steps");
@@ -417,6 +471,7 @@ int mmr_report_write(FILE *out, const struct mmr_report *r)
 		block(out, r->stacks, STACK_LINES);
 	}
 	kernel_log(out, r->evidence);
+	meanwhile(out, r->evidence);
 	tried(out, r->evidence);
 	if (r->timeline) {
 		heading(out, "The last moments");

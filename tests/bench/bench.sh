@@ -10,7 +10,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${MMR_BUILD:-build/release}
-PAIRS=${BENCH_PAIRS:-15}
+PAIRS=${BENCH_PAIRS:-30}
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 rc=0

@@ -59,6 +59,10 @@ look futex none blocked \
 t_match 'futex: its kernel stack' "$FOUND/stacks.txt" 'futex_|no kernel stack'
 t_match 'futex: its user stack names the statement' "$FOUND/stacks.txt" \
 	'^#[0-9]+ [a-z_]+[+]0x.*\(mmrace-child\)  <- statement 1: .futex_wait lost'
+! grep -q '(mmrace-child)$' "$FOUND/stacks.txt"
+t_result $? 'futex: so does every frame of mmrace-child'
+t_match 'futex: what the kernel counted meanwhile' "$FOUND/report.md" \
+	'^From step 1 to step 4, on the whole machine\. Softirqs: [A-Z]'
 look uffd none blocked \
 	"thread T .* is stuck in .write m0 step=1p.: .*$SINCE, asleep.*: blocked"
 look exit none held \
@@ -77,6 +81,7 @@ look ptrace-storm ptrace storm \
 # is the second one that faults.
 cat >"$WORK/cure" <<'EOT'
 #!/bin/sh
+[ -z "$SPOOL" ] || cp "$SPOOL"/spool-*.json "$SPOOL/seen-$2" 2>/dev/null
 if [ "$2" = "$CURE" ]; then
 	case $WITH in
 	signal) kill -STOP "$3" && kill -CONT "$3" ;;
@@ -89,15 +94,32 @@ chmod +x "$WORK/cure"
 export TOOLS REAL="$MMRACE"
 for step in proc maps; do
 	look ptrace $step blocked "it went on after step $step" CURE=$step \
-		WITH=signal MMRACE_HELPER="$WORK/cure"
+		WITH=signal MMRACE_HELPER="$WORK/cure" \
+		SPOOL="$WORK/ptrace-$step"
 done
 t_match 'maps: what would disturb it is left out' "$FOUND/report.md" \
 	'ptrace.*skipped: it moves again'
+# What the helper of step 5 found on the disk, and that of step 3 did not.
+s=$WORK/ptrace-maps/seen-maps
+[ "$(t_json_get "$s" steps.3.name)" = kernel ] &&
+	[ -z "$(t_json_get "$s" steps.4)" ] &&
+	[ -n "$(t_json_get "$s" tasks.0.samples)" ] &&
+	[ -n "$(t_json_get "$s" area.threads.0.ring)" ] &&
+	[ -n "$(t_json_get "$s" kernel.vmstat_delta)" ]
+t_result $? 'maps: steps 1 to 4 are on the disk when it begins'
+[ ! -e "$WORK/ptrace-maps/seen-proc" ]
+t_result $? 'maps: and not before'
 STORM='thread A .* faults again and again in .write m0 off=4092 step=8 width=8., .*page faults/s( all)? at 0x[0-9a-f]+'
 for step in proc maps; do
 	look flush-storm $step storm "$STORM.*it went on after step $step" \
 		CURE=$step WITH=flush MMRACE_HELPER="$WORK/cure"
 done
+if is_root && [ -n "$(t_json_get "$FOUND/evidence.json" perf)" ]; then
+	t_match 'flush-storm: names, though its process has gone' \
+		"$FOUND/stacks.txt" '^  mmr_touch_write8[+]0x'
+	! grep -Eq '^  0x4[0-9a-f]{5}$' "$FOUND/stacks.txt"
+	t_result $? 'flush-storm: every frame has one'
+fi
 look flush-storm none storm "$STORM.*no step of looking at it ended it" \
 	CURE=maps WITH=signal MMRACE_HELPER="$WORK/cure"
 # shellcheck disable=SC2016 # for the hook's shell
