@@ -425,7 +425,9 @@ int mmr_evidence_take(const struct mmr_suspect *s, struct mmr_run_result *res)
 			s->proc_slot + 1,
 			(double)s->faults * 1e9 / (double)s->fault_ns);
 	/* What a command has done to it may take a moment to show. */
-	if (settle(l, s->before ? 200 : 0))
+	if (s->over)
+		l->ended_by = "itself";
+	else if (settle(l, s->before ? 200 : 0))
 		l->ended_by = s->before ? s->before : "itself";
 	head(l);
 	if (s->klog)

@@ -214,7 +214,7 @@ static int do_sysrq(void)
 	bool ok;
 
 	ok = fd >= 0 && write(fd, "w", 1) == 1 && write(fd, "l", 1) == 1;
-	json_object_set_new(j, "sysrq",
+	json_object_set_new(j, ok ? "sysrq" : "error",
 			    json_string(ok ? "w l" : strerror(errno)));
 	if (fd >= 0)
 		close(fd);

@@ -286,15 +286,20 @@ const char *mmr_ladder_kernel(struct mmr_ladder *l)
 
 const char *mmr_ladder_sysrq(struct mmr_ladder *l)
 {
-	const char *args[] = {"sysrq", NULL};
+	const char *args[] = {"sysrq", NULL}, *refused;
 	char *out = NULL, *log;
+	json_t *answer;
 	size_t len;
 	int err;
 
 	err = mmr_helper_run(args, HELPER_MS, &out, &len);
+	answer = out ? json_loads(out, 0, NULL) : NULL;
+	refused = json_string_value(json_object_get(answer, "error"));
+	if (err || refused)
+		mmr_ladder_missing(l, "sysrq: %s",
+				   refused ? refused : strerror(-err));
+	json_decref(answer);
 	free(out);
-	if (err)
-		mmr_ladder_missing(l, "sysrq: %s", strerror(-err));
 	log = klog_since(l->s, &err);
 	if (log)
 		json_object_set_new(l->root, "sysrq_log", log_tail(log));

@@ -378,7 +378,7 @@ static void tried(FILE *out, const json_t *e)
 {
 	const json_t *steps = json_object_get(e, "steps");
 	const json_t *missing = json_object_get(e, "missing"), *s;
-	const char *ended = str(e, "ended_by");
+	const char *ended = str(e, "ended_by"), *class = str(e, "class");
 	bool step = false;
 	size_t i;
 
@@ -403,7 +403,7 @@ static void tried(FILE *out, const json_t *e)
 	else if (ended && strcmp(ended, "none"))
 		fprintf(out, "\nThe stall ended after %s%s.\n",
 			step ? "step " : "--", ended);
-	else if (json_array_size(steps))
+	else if (json_array_size(steps) && class && strcmp(class, "none"))
 		fprintf(out, "\nNone of this ended it.\n");
 	if (json_array_size(missing)) {
 		fprintf(out, "\nCould not be had:\n");

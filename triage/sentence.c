@@ -41,6 +41,19 @@ static double seconds(int64_t ns)
 	return (double)ns / 1e9;
 }
 
+/* "1.2 s", "12.5 us": so that a short limit reads as well as a long one. */
+static void add_time(struct text *t, const char *before, int64_t ns)
+{
+	double v = (double)ns;
+
+	if (ns && v < 1e6)
+		add(t, "%s%.4g us", before, v / 1e3);
+	else if (ns && v < 1e8)
+		add(t, "%s%.4g ms", before, v / 1e6);
+	else
+		add(t, "%s%.4g s", before, v / 1e9);
+}
+
 static void add_who(const struct mmr_ladder *l, struct text *t)
 {
 	const struct mmr_suspect *s = l->s;
@@ -276,13 +289,13 @@ static void add_stalled(const struct mmr_ladder *l, struct text *t)
 
 	add_who(l, t);
 	if (s->over) {
-		add(t, " took %.4g s", wall);
+		add_time(t, " took ", s->wall_ns);
 		add_statement(l, t);
-		add(t,
-		    " (limit %.4g s): %.4g s on a CPU, %.4g s asleep, "
-		    "%.4g s waiting for a CPU",
-		    seconds(s->limit_ns), seconds(s->cpu_ns),
-		    seconds(s->asleep_ns), seconds(s->delay_ns));
+		add_time(t, " (limit ", s->limit_ns);
+		add_time(t, "): ", s->cpu_ns);
+		add_time(t, " on a CPU, ", s->asleep_ns);
+		add_time(t, " asleep, ", s->delay_ns);
+		add(t, " waiting for a CPU");
 		return;
 	}
 	switch (l->s->verdict) {

@@ -68,6 +68,27 @@ look uffd none blocked \
 look exit none held \
 	'process victim \(pid [0-9]+\) has not finished its exit after .* stopped.*held by its tracer thread T of process main \(tid [0-9]+\)'
 
+# sysrq is asked for, or it is not a step.
+[ -z "$(t_json_get "$FOUND/evidence.json" steps.6)" ]
+t_result $? 'six steps, as long as nobody asks for sysrq'
+t_run "$MMRACE" replay --quiet --runs 1 --sysrq --out "$WORK/sysrq" \
+	"$CANARIES/futex.case"
+t_rc '--sysrq: found' 1
+e=$(echo "$WORK"/sysrq/findings/*/evidence.json)
+t_ok '--sysrq: the steps are in order' "$TOOLS/ladder" "$e"
+[ "$(t_json_get "$e" steps.4.name)" = maps ] &&
+	[ "$(t_json_get "$e" steps.5.name)" = sysrq ] &&
+	[ "$(t_json_get "$e" steps.6.name)" = ptrace ]
+t_result $? '--sysrq: after maps, ahead of ptrace'
+if is_root && [ -w /proc/sysrq-trigger ]; then
+	t_json_get "$e" sysrq_log >"$WORK/sysrq.log"
+	t_match '--sysrq: what it wrote' "$WORK/sysrq.log" '[Ss]ysrq|NMI|State'
+else
+	t_json_get "$e" missing >"$WORK/sysrq.log"
+	t_match '--sysrq: it says that it was refused' "$WORK/sysrq.log" \
+		'"sysrq: [A-Z]'
+fi
+
 # What a debugger's attach ends: asleep, and a storm on a CPU.
 look ptrace ptrace blocked \
 	"thread W .* is stuck in .rt_sigtimedwait.: .*asleep.*: blocked.*it went on after step ptrace"

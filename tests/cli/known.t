@@ -76,6 +76,8 @@ done
 lines=$(grep -c '"type":"finding"' "$D/soak/ledger.jsonl")
 [ "$seen" = "$lines" ] && [ "$seen" -ge 4 ]
 t_result $? "two soaks: $seen sightings in findings, $lines in the ledger"
+grep -q '"ended_by": "itself"' "$D"/soak/findings/*/verdict.json
+t_result $? 'a call that returned before anybody looked ended by itself'
 more=0
 for ((i = 0; i < 10; i++)); do
 	f=$(t_json_get "$D/soak/soak.json" findings.$i.folder) || break

@@ -263,6 +263,23 @@ static void held_and_paused(void **state)
 	is_kind(w, MMR_STALL_NONE);
 }
 
+/* Returned before anybody looked: what it took, in units that fit. */
+static void is_over(void **state)
+{
+	struct world *w = *state;
+
+	w->s.over = true;
+	w->l.post_mortem = true;
+	w->s.wall_ns = 1200000000;
+	w->s.limit_ns = 2000;
+	w->s.cpu_ns = 12680;
+	w->s.asleep_ns = 54300000;
+	w->s.delay_ns = 0;
+	is_kind(w, MMR_STALL_NONE);
+	says(w, "took 1.2 s in `munmap m0` (limit 2 us): 12.68 us on a CPU, "
+		"54.3 ms asleep, 0 s waiting for a CPU");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -274,6 +291,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(sleeps_and_moves, make, drop),
 		cmocka_unit_test_setup_teardown(storm, make, drop),
 		cmocka_unit_test_setup_teardown(held_and_paused, make, drop),
+		cmocka_unit_test_setup_teardown(is_over, make, drop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
