@@ -26,22 +26,10 @@
 #include "finding.h"
 #include "run.h"
 #include "setting_file.h"
-#include "swap_area.h"
+#include "settings_plan.h"
 
-#define MAX_CHANGES 24
 #define LOCK_WAIT_MS 2000
 #define SETTLE_MS 1000 /* freeing the pages of a killed process takes a bit */
-
-/*
- * A setting that the case changes, or whose statements may.  All values that
- * it can come to have through us lie in lo..hi, `before` too.
- */
-struct change {
-	int index; /* in mmr_setting_table */
-	int64_t before, lo, hi;
-	bool set; /* to value, before the case runs */
-	int64_t value;
-};
 
 /*
  * What is changed now, and by which thread.  `mutex` guards `busy`; the rest
@@ -53,17 +41,10 @@ static struct {
 	bool busy;
 	pid_t owner;
 	int lock_fd;
-	struct change changes[MAX_CHANGES];
-	int n;
-	struct mmr_swap_area swap;
+	struct mmr_changes now;
 } held = {.mutex = PTHREAD_MUTEX_INITIALIZER,
 	  .freed = PTHREAD_COND_INITIALIZER,
 	  .lock_fd = -1};
-
-static const char *name_of(const struct change *ch)
-{
-	return mmr_setting_table[ch->index].name;
-}
 
 static void sleep_ms(int ms)
 {
@@ -132,8 +113,7 @@ static int lock_holder(void)
 
 static void forget(void)
 {
-	held.n = 0;
-	memset(&held.swap, 0, sizeof(held.swap));
+	memset(&held.now, 0, sizeof(held.now));
 }
 
 /* One thread of this process at a time; waits, ends early when interrupted. */
@@ -182,17 +162,18 @@ static char *journal_path(char *buf, size_t n)
 
 static int journal_write(void)
 {
-	char path[512], text[MAX_CHANGES * 112 + 96];
+	char path[512], text[MMR_CHANGES_MAX * 112 + 96];
 	size_t len = 0;
 	int i;
 
-	for (i = 0; i < held.n; i++)
+	for (i = 0; i < held.now.n; i++)
 		len += (size_t)snprintf(
 			text + len, sizeof(text) - len,
 			"%s %" PRId64 " %" PRId64 " %" PRId64 "\n",
-			name_of(&held.changes[i]), held.changes[i].before,
-			held.changes[i].lo, held.changes[i].hi);
-	len += (size_t)mmr_swap_to_text(&held.swap, text + len,
+			mmr_change_name(&held.now.change[i]),
+			held.now.change[i].before, held.now.change[i].lo,
+			held.now.change[i].hi);
+	len += (size_t)mmr_swap_to_text(&held.now.swap, text + len,
 					sizeof(text) - len);
 	return mmr_write_file(journal_path(path, sizeof(path)), text, len);
 }
@@ -211,7 +192,7 @@ static int journal_remove(void)
 static int journal_read(void)
 {
 	char path[512], line[160], name[64];
-	struct change ch = {0};
+	struct mmr_change ch = {0};
 	int64_t other;
 	FILE *f;
 	int got;
@@ -220,8 +201,8 @@ static int journal_read(void)
 	f = fopen(journal_path(path, sizeof(path)), "re");
 	if (!f)
 		return errno == ENOENT ? 0 : -errno;
-	while (held.n < MAX_CHANGES && fgets(line, sizeof(line), f)) {
-		if (mmr_swap_from_text(&held.swap, line))
+	while (held.now.n < MMR_CHANGES_MAX && fgets(line, sizeof(line), f)) {
+		if (mmr_swap_from_text(&held.now.swap, line))
 			continue;
 		got = sscanf(line, "%63s %" SCNd64 " %" SCNd64 " %" SCNd64,
 			     name, &ch.before, &ch.lo, &ch.hi);
@@ -234,7 +215,7 @@ static int journal_read(void)
 		}
 		ch.index = mmr_setting_index(name);
 		if (ch.index >= 0)
-			held.changes[held.n++] = ch;
+			held.now.change[held.now.n++] = ch;
 	}
 	fclose(f);
 	return 0;
@@ -262,9 +243,9 @@ static int settle(const char *name, int64_t want)
 	}
 }
 
-static int undo_one(const struct change *ch, int *restored)
+static int undo_one(const struct mmr_change *ch, int *restored)
 {
-	const char *name = name_of(ch);
+	const char *name = mmr_change_name(ch);
 	int64_t now;
 	int rc = mmr_setting_get(name, &now);
 
@@ -288,9 +269,9 @@ static int undo(int *restored)
 	int i, rc, first;
 
 	*restored = 0;
-	first = mmr_swap_remove(&held.swap, restored);
-	for (i = held.n - 1; i >= 0; i--) {
-		rc = undo_one(&held.changes[i], restored);
+	first = mmr_swap_remove(&held.now.swap, restored);
+	for (i = held.now.n - 1; i >= 0; i--) {
+		rc = undo_one(&held.now.change[i], restored);
 		if (rc && !first)
 			first = rc;
 	}
@@ -324,213 +305,35 @@ int mmr_settings_recover(void)
 	return rc ? rc : restored;
 }
 
-/* The change of that setting, a new one when there is none yet.  NULL: an
- * error, text says it. */
-static struct change *change_of(int index, char *text, size_t n, int *rc)
-{
-	struct change *ch;
-	int i;
-
-	for (i = 0; i < held.n; i++)
-		if (held.changes[i].index == index)
-			return &held.changes[i];
-	ch = &held.changes[held.n];
-	*ch = (struct change){.index = index};
-	*rc = mmr_setting_get(mmr_setting_table[index].name, &ch->before);
-	if (*rc) {
-		snprintf(text, n, "%s cannot be read (%s): %s", name_of(ch),
-			 mmr_setting_table[index].path, strerror(-*rc));
-		return NULL;
-	}
-	ch->lo = ch->hi = ch->before;
-	held.n++; /* there are fewer settings than MAX_CHANGES */
-	return ch;
-}
-
-static void may_become(struct change *ch, int64_t v)
-{
-	if (v < ch->lo)
-		ch->lo = v;
-	if (v > ch->hi)
-		ch->hi = v;
-}
-
-/* What the case wants, into held.changes; text on error. */
-static int plan_one(const char *name, int64_t value, char *text, size_t n)
-{
-	int rc = -EINVAL, index = mmr_setting_index(name);
-	struct change *ch;
-
-	if (index < 0) {
-		snprintf(text, n, "no setting is named %s", name);
-		return rc;
-	}
-	ch = change_of(index, text, n, &rc);
-	if (!ch)
-		return rc;
-	ch->set = true;
-	ch->value = value;
-	may_become(ch, value);
-	return 0;
-}
-
-/* What statements write: the largest and smallest number, any mode. */
-static int plan_block(const struct mmr_block *b, char *text, size_t n)
-{
-	int i, rc = 0;
-
-	for (i = 0; i < b->n && !rc; i++) {
-		const struct mmr_stmt *s = b->stmts[i];
-		const struct mmr_setting_info *info;
-		struct change *ch;
-
-		if (s->kind == MMR_STMT_LOOP) {
-			rc = plan_block(&s->body, text, n);
-			continue;
-		}
-		if (s->op->id != MMR_OP_set_number &&
-		    s->op->id != MMR_OP_set_mode)
-			continue;
-		info = &mmr_setting_table[s->args[0].lo];
-		ch = change_of((int)s->args[0].lo, text, n, &rc);
-		if (!ch)
-			continue;
-		may_become(ch,
-			   info->kind == MMR_SETTING_MODE ? 0 : s->args[1].lo);
-		if (info->kind == MMR_SETTING_MODE)
-			may_become(ch, 63);
-	}
-	return rc;
-}
-
-static int plan_statements(const struct mmr_case *c, char *text, size_t n)
-{
-	int i, j, rc = 0;
-
-	for (i = 0; i < c->nprocs; i++)
-		for (j = 0; j < c->procs[i]->nthreads && !rc; j++)
-			rc = plan_block(&c->procs[i]->threads[j]->body, text,
-					n);
-	return rc;
-}
-
-static int plan_pool(const struct mmr_need *need, char *text, size_t n)
-{
-	int64_t rsvd = mmr_meminfo("HugePages_Rsvd"), now;
-	int64_t avail = mmr_meminfo("HugePages_Free");
-	int rc;
-
-	/* More than there are: a kernel whose count went below zero. */
-	if (rsvd > 0 && rsvd <= avail)
-		avail -= rsvd;
-	if (avail >= need->n)
-		return 0;
-	if (avail < 0)
-		avail = 0;
-	rc = mmr_setting_get("nr_hugepages", &now);
-	if (rc) {
-		snprintf(text, n, "this kernel has no huge page pool");
-		return rc;
-	}
-	return plan_one("nr_hugepages", now + need->n - avail, text, n);
-}
-
-static int plan(const struct mmr_case *c, char *text, size_t n)
-{
-	bool pool_given = false;
-	int i, rc;
-
-	forget();
-	for (i = 0; i < c->nsettings; i++) {
-		pool_given |= !strcmp(c->settings[i].name, "nr_hugepages");
-		rc = plan_one(c->settings[i].name, c->settings[i].value, text,
-			      n);
-		if (rc)
-			return rc;
-	}
-	for (i = 0; i < c->nneeds; i++) {
-		rc = 0;
-		/* A case that sets the pool itself means just that size. */
-		if (c->needs[i].kind == MMR_NEED_HUGEPAGES && !pool_given)
-			rc = plan_pool(&c->needs[i], text, n);
-		if (c->needs[i].kind == MMR_NEED_SWAP)
-			mmr_swap_plan(&held.swap, c->needs[i].n);
-		if (rc)
-			return rc;
-	}
-	return plan_statements(c, text, n);
-}
-
-/* True when there is anything to journal and to put back. */
-static bool planned(void)
-{
-	int i;
-
-	if (held.swap.bytes)
-		return true;
-	for (i = 0; i < held.n; i++)
-		if (held.changes[i].lo != held.changes[i].hi)
-			return true;
-	return false;
-}
-
-/*
- * A pool that eats the machine's memory would take everything else down with
- * it before the kernel says no, so that is refused before it is tried.
- */
-static int check_memory(char *text, size_t n)
-{
-	int64_t avail_kb = mmr_meminfo("MemAvailable");
-	int64_t huge_kb = mmr_meminfo("Hugepagesize");
-	int i;
-
-	if (avail_kb < 0 || huge_kb <= 0)
-		return 0;
-	for (i = 0; i < held.n; i++) {
-		const struct change *ch = &held.changes[i];
-		int64_t room = avail_kb / 10 * 9 / huge_kb;
-
-		if (strcmp(name_of(ch), "nr_hugepages") ||
-		    ch->hi - ch->before <= room)
-			continue;
-		snprintf(text, n,
-			 "setting nr_hugepages to %" PRId64
-			 ": available memory has room for %" PRId64
-			 " more huge pages",
-			 ch->hi, room);
-		return -ENOMEM;
-	}
-	return 0;
-}
-
-static int change_failed(const struct change *ch, int rc, char *text, size_t n)
+static int change_failed(const struct mmr_change *ch, int rc, char *text,
+			 size_t n)
 {
 	char buf[32];
 
 	if (rc == -EACCES || rc == -EPERM || rc == -EROFS) {
 		snprintf(text, n,
 			 "setting %s to %s needs root and a writable %s",
-			 name_of(ch),
+			 mmr_change_name(ch),
 			 mmr_setting_text(ch->index, ch->value, buf,
 					  sizeof(buf)),
 			 mmr_setting_table[ch->index].path);
 		return -EPERM;
 	}
-	snprintf(text, n, "setting %s: %s", name_of(ch), strerror(-rc));
+	snprintf(text, n, "setting %s: %s", mmr_change_name(ch), strerror(-rc));
 	return rc;
 }
 
 /* Some kernels give less than was asked and say nothing, so it is read back.
  * Memory that is free but in pieces may need a second try. */
-static int change_one(const struct change *ch, char *text, size_t n)
+static int change_one(const struct mmr_change *ch, char *text, size_t n)
 {
 	int64_t now = ch->before;
 	int rc, try;
 
 	for (try = 0; try < 3 && now != ch->value; try++) {
-		rc = mmr_setting_put(name_of(ch), ch->value);
+		rc = mmr_setting_put(mmr_change_name(ch), ch->value);
 		if (!rc)
-			rc = mmr_setting_get(name_of(ch), &now);
+			rc = mmr_setting_get(mmr_change_name(ch), &now);
 		if (rc)
 			return change_failed(ch, rc, text, n);
 	}
@@ -539,7 +342,7 @@ static int change_one(const struct change *ch, char *text, size_t n)
 	snprintf(text, n,
 		 "setting %s: asked for %" PRId64
 		 ", the kernel could give %" PRId64,
-		 name_of(ch), ch->value, now);
+		 mmr_change_name(ch), ch->value, now);
 	return -ENOMEM;
 }
 
@@ -548,11 +351,11 @@ static int change_all(char *text, size_t n)
 {
 	int i, rc = 0;
 
-	for (i = 0; i < held.n && !rc; i++)
-		if (held.changes[i].set)
-			rc = change_one(&held.changes[i], text, n);
-	if (!rc && held.swap.bytes)
-		rc = mmr_swap_make(&held.swap, journal_write, text, n);
+	for (i = 0; i < held.now.n && !rc; i++)
+		if (held.now.change[i].set)
+			rc = change_one(&held.now.change[i], text, n);
+	if (!rc && held.now.swap.bytes)
+		rc = mmr_swap_make(&held.now.swap, journal_write, text, n);
 	return rc;
 }
 
@@ -604,26 +407,28 @@ int mmr_settings_apply(const struct mmr_case *c, char *text, size_t n)
 			 "kernel settings");
 		return rc;
 	}
-	rc = plan(c, text, n);
+	rc = mmr_settings_plan(&held.now, c, text, n);
 	/* All is as it should be, and nothing says that it may change: touch
 	 * nothing. */
-	if (rc || (!planned() && !mmr_setting_named(c)))
+	if (rc || (!mmr_settings_planned(&held.now) && !mmr_setting_named(c)))
 		goto out_leave;
 	rc = lock_take(LOCK_WAIT_MS);
 	if (rc) {
-		rc = rc == -EBUSY || planned() ? lock_failed(rc, text, n) : 0;
+		rc = rc == -EBUSY || mmr_settings_planned(&held.now)
+			     ? lock_failed(rc, text, n)
+			     : 0;
 		goto out_leave;
 	}
 	/* What a dead one left is undone first, else it would be taken for
 	 * the machine's own; then what to change is another question. */
 	rc = journal_read();
-	if (!rc && (held.n || held.swap.bytes))
+	if (!rc && (held.now.n || held.now.swap.bytes))
 		rc = undo(&dummy);
 	if (!rc)
-		rc = plan(c, text, n);
+		rc = mmr_settings_plan(&held.now, c, text, n);
 	if (!rc)
-		rc = check_memory(text, n);
-	if (!rc && planned())
+		rc = mmr_settings_room(&held.now, text, n);
+	if (!rc && mmr_settings_planned(&held.now))
 		rc = journal_write();
 	if (rc)
 		goto out_unlock;
@@ -663,5 +468,5 @@ int mmr_settings_restore(void)
 
 const char *mmr_settings_swap(void)
 {
-	return held.busy && held.owner == gettid() ? held.swap.path : "";
+	return held.busy && held.owner == gettid() ? held.now.swap.path : "";
 }
