@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What child_content.c keeps of the pages of a process, in its own memory, and
- * what it shares with child_look.c, which compares.
+ * what it shares with child_place.c, which says where they lie, and
+ * child_look.c, which compares.
  */
 #ifndef MMR_OPS_CHILD_CONTENT_H
 #define MMR_OPS_CHILD_CONTENT_H
@@ -156,6 +157,25 @@ static inline void mmr_content_give_up(void)
 {
 	atomic_store(&mmr_content_shared()->off, 1);
 }
+
+#define MMR_CHANGE_PAGES 1024 /* that one operation may change */
+
+struct mmr_content_change {
+	struct mmr_child *c;
+	uint64_t addr;
+	uint32_t n; /* pages; 0: none is followed */
+	uint32_t token[MMR_CHANGE_PAGES];
+};
+
+/* All pages of addr..addr+size; false: too many to follow, and given up. */
+bool mmr_content_change_begin(struct mmr_content_change *k, struct mmr_child *c,
+			      uint64_t addr, uint64_t size);
+/* The pages of an operation on a mapping; false: none that are followed. */
+bool mmr_content_part(struct mmr_child *c, const struct mmr_insn *in,
+		      uint64_t *addr, uint64_t *size);
+/* mmap and mremap, with what they show followed (child_place.c). */
+int64_t mmr_content_mmap(struct mmr_child *c, const struct mmr_insn *in);
+int64_t mmr_content_mremap(struct mmr_child *c, const struct mmr_insn *in);
 
 int64_t mmr_content_plain(struct mmr_child *c, const struct mmr_insn *in);
 int64_t mmr_content_unknown(struct mmr_child *c, const struct mmr_insn *in);
