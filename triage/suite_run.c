@@ -21,6 +21,8 @@
 #include "../ops/clock.h"
 #include "cpus.h"
 #include "finding.h"
+#include "guest.h"
+#include "scale.h"
 #include "suite.h"
 
 #define SECOND 1000000000LL
@@ -144,6 +146,20 @@ static uint64_t whole_rounds(const struct mmr_run_result *r, int64_t budget_ns)
 	return valid && r->wall_ns >= budget_ns ? valid - 1 : valid;
 }
 
+/* How late a run may end after its budget.  An emulated guest is slow to kill
+ * what is left, and its budget does not count the time that it stood still. */
+static int64_t slack_ns(const struct attempt *a, const struct mmr_run_result *r)
+{
+	struct mmr_guest_stats st;
+
+	if (!a->job->run.guest)
+		return STUCK_NS;
+	mmr_guest_get_stats(a->job->run.guest, &st);
+	if (st.scale < MMR_SCALE_EMULATED)
+		return STUCK_NS;
+	return (int64_t)((double)STUCK_NS * st.scale) + r->pause_ns;
+}
+
 /* A run without a hit.  True: go on with the next one. */
 static bool count_quiet(struct attempt *a, const struct mmr_run_result *r,
 			int64_t budget_ns, bool shortened)
@@ -153,7 +169,7 @@ static bool count_quiet(struct attempt *a, const struct mmr_run_result *r,
 	bool over = r->wall_ns >= budget_ns;
 
 	t->rounds += whole + r->rounds_void;
-	if (over && r->wall_ns >= budget_ns + STUCK_NS)
+	if (over && r->wall_ns >= budget_ns + slack_ns(a, r))
 		a->stuck = true;
 	/* A run that was cut is no sample of runs; its rounds still count. */
 	if (mmr_engine_interrupted() || (shortened && over)) {
