@@ -142,22 +142,14 @@ static void print_bounds(const struct mmr_argspec *a)
 	}
 }
 
-/* The name of a value of an argument. */
-static const char *value_name(const struct mmr_argspec *a, int64_t value)
-{
-	const struct mmr_name *n;
-
-	for (n = a->names; n->name; n++)
-		if (n->value == value)
-			return n->name;
-	return "?";
-}
-
 static void print_name_needs(const struct mmr_argspec *a)
 {
 	for (const struct mmr_name_need *n = a->needs; n && n->needs; n++)
-		printf("%19s%s needs %s\n", "", value_name(a, n->value),
+		printf("%19s%s needs %s\n", "", mmr_name_of(a->names, n->value),
 		       n->needs);
+	for (const struct mmr_name_need *n = a->without; n && n->needs; n++)
+		printf("%19swithout %s it needs %s\n", "",
+		       mmr_name_of(a->names, n->value), n->needs);
 }
 
 static void print_arg(const struct mmr_argspec *a)
@@ -194,9 +186,20 @@ static void print_op(const struct mmr_op *op)
 		printf("    race          %s\n", op->race);
 }
 
+static json_t *needs_json(const struct mmr_argspec *a,
+			  const struct mmr_name_need *n)
+{
+	json_t *j = json_object();
+
+	for (; n->needs; n++)
+		json_object_set_new(j, mmr_name_of(a->names, n->value),
+				    json_string(n->needs));
+	return j;
+}
+
 static json_t *arg_json(const struct mmr_argspec *a)
 {
-	json_t *j = json_object(), *names, *needs;
+	json_t *j = json_object(), *names;
 	char words[96];
 
 	json_object_set_new(j, "name", json_string(a->name));
@@ -222,13 +225,11 @@ static json_t *arg_json(const struct mmr_argspec *a)
 			json_array_append_new(names, json_string(n->name));
 		json_object_set_new(j, "names", names);
 	}
-	if (a->needs) {
-		needs = json_object();
-		for (const struct mmr_name_need *n = a->needs; n->needs; n++)
-			json_object_set_new(needs, value_name(a, n->value),
-					    json_string(n->needs));
-		json_object_set_new(j, "needs", needs);
-	}
+	if (a->needs)
+		json_object_set_new(j, "needs", needs_json(a, a->needs));
+	if (a->without)
+		json_object_set_new(j, "needs_without",
+				    needs_json(a, a->without));
 	return j;
 }
 

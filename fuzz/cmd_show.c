@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../ops/need_probe.h"
 #include "../ops/needs.h"
 #include "../ops/setting.h"
 #include "../triage/timeline.h"

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../ops/need_probe.h"
 #include "../ops/needs.h"
 #include "doctor.h"
 

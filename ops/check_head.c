@@ -9,7 +9,7 @@
 
 #include "check.h"
 #include "lex.h"
-#include "needs.h"
+#include "need_probe.h"
 #include "setting.h"
 
 static int __attribute__((format(printf, 2, 3)))

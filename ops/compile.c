@@ -14,7 +14,7 @@
 #include "compile.h"
 #include "content.h"
 #include "names.h"
-#include "needs.h"
+#include "need_probe.h"
 #include "print.h"
 #include "rng.h"
 #include "sweep.h"

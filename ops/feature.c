@@ -19,15 +19,16 @@
 #include "kernel.h"
 
 enum how {
-	ADVICE,	    /* an advice of madvise */
-	MEMFD,	    /* a flag of memfd_create */
-	MMAP,	    /* flags of mmap, anonymous */
-	MREMAP,	    /* a flag of mremap, with MREMAP_MAYMOVE */
-	POLICY,	    /* a mode of mbind */
-	MEMBARRIER, /* a command of membarrier */
-	UFFD,	    /* a feature bit that userfaultfd offers */
-	UFFD_IOCTL, /* userfaultfd: a request that is in no feature bit */
-	PROC,	    /* a file of /proc/self */
+	ADVICE,	     /* an advice of madvise */
+	MEMFD,	     /* a flag of memfd_create */
+	MMAP,	     /* flags of mmap, anonymous */
+	MREMAP,	     /* a flag of mremap, with MREMAP_MAYMOVE */
+	POLICY,	     /* a mode of mbind */
+	MEMBARRIER,  /* a command of membarrier */
+	UFFD,	     /* a feature bit that userfaultfd offers */
+	UFFD_IOCTL,  /* userfaultfd: a request that is in no feature bit */
+	UFFD_KERNEL, /* userfaultfd for faults of system calls, too */
+	PROC,	     /* a file of /proc/self */
 };
 
 static const struct feature {
@@ -95,6 +96,9 @@ static const struct feature {
 	{"uffd_poison", "6.6", UFFD, MMR_K_UFFD_FEATURE_POISON, NULL},
 	{"uffd_wp_async", "6.7", UFFD, MMR_K_UFFD_FEATURE_WP_ASYNC, NULL},
 	{"uffd_move", "6.8", UFFD, MMR_K_UFFD_FEATURE_MOVE, NULL},
+	{"uffd_kernel_faults",
+	 "4.3, as root or with vm.unprivileged_userfaultfd at 1,", UFFD_KERNEL,
+	 0, NULL},
 	{"uffd_user_mode_only", "5.11", UFFD_IOCTL, MMR_K_UFFD_USER_MODE_ONLY,
 	 NULL},
 	{"proc_smaps_rollup", "4.14", PROC, 0, "smaps_rollup"},
@@ -213,6 +217,8 @@ static bool has(const struct feature *f)
 	case UFFD:
 	case UFFD_IOCTL:
 		return has_uffd(f);
+	case UFFD_KERNEL:
+		return has_fd((int)syscall(__NR_userfaultfd, O_CLOEXEC));
 	case PROC:
 		snprintf(path, sizeof(path), "/proc/self/%s", f->file);
 		return access(path, F_OK) == 0;
@@ -240,8 +246,7 @@ int mmr_feature_probe(const char *name, char *text, size_t n)
 	return -ENOTSUP;
 }
 
-int mmr_feature_lacks(const char *name, char *buf, size_t n,
-		      const char **since)
+int mmr_feature_lacks(const char *name, char *buf, size_t n, const char **since)
 {
 	const struct feature *f = find(name);
 
@@ -282,6 +287,9 @@ int mmr_feature_lacks(const char *name, char *buf, size_t n,
 	case UFFD_IOCTL:
 		snprintf(buf, n, "uffd_lacks(%#lx)",
 			 f->how == UFFD ? f->value : 0);
+		break;
+	case UFFD_KERNEL:
+		snprintf(buf, n, "close(syscall(SYS_userfaultfd, 0))");
 		break;
 	case PROC:
 		snprintf(buf, n, "access(\"/proc/self/%s\", F_OK)", f->file);

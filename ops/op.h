@@ -73,6 +73,16 @@ struct mmr_name_need {
 	const char *needs; /* NULL ends */
 };
 
+/* The name of a value, "?" when it has none. */
+static inline const char *mmr_name_of(const struct mmr_name *names,
+				      int64_t value)
+{
+	for (; names->name; names++)
+		if (names->value == value)
+			return names->name;
+	return "?";
+}
+
 struct mmr_argspec {
 	const char *name;
 	const char *help; /* one line */
@@ -84,6 +94,8 @@ struct mmr_argspec {
 	int64_t def; /* when left out (SIZE: bytes, TIME: ns) */
 	const struct mmr_name *names; /* ENUM, FLAGS */
 	const struct mmr_name_need *needs; /* of the names; NULL: nothing */
+	/* FLAGS: what is needed where a name is not given. */
+	const struct mmr_name_need *without;
 };
 
 /*

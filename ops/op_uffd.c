@@ -26,6 +26,11 @@ static const struct mmr_name_need uffd_flag_needs[] = {
 	{0, NULL},
 };
 
+static const struct mmr_name_need uffd_flag_without[] = {
+	{MMR_K_UFFD_USER_MODE_ONLY, "feature=uffd_kernel_faults"},
+	{0, NULL},
+};
+
 /* clang-format off */
 #define FEATURE(name, c)						\
 	{ name, "UFFD_FEATURE_" #c, UFFD_FEATURE_##c }
@@ -148,7 +153,8 @@ const struct mmr_op mmr_op_userfaultfd = {
 		  .flags = MMR_ARG_OPT,
 		  .max = INT32_MAX,
 		  .names = uffd_flag_names,
-		  .needs = uffd_flag_needs},
+		  .needs = uffd_flag_needs,
+		  .without = uffd_flag_without},
 		 {.name = "features",
 		  .help = "what it asks for in the handshake",
 		  .type = MMR_ARG_FLAGS,

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "needs.h"
+#include "need_probe.h"
 #include "parse.h"
 #include "pool.h"
 #include "print.h"

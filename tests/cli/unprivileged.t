@@ -42,6 +42,17 @@ t_rc 'slow canary: not flagged' 0
 run replay --quiet --runs 1 --out "$WORK/tmp/uffd" "$WORK/uffd.case"
 [ "$RC" = 1 ] || [ "$RC" = 4 ]
 t_result $? "userfaultfd canary: found, or needs not met (exit $RC)"
+printf 'mmrace-case 1\n\nprocess main\n  thread A\n    %s\n' \
+	'u0 = userfaultfd' >"$WORK/kernel.case"
+run replay --quiet --runs 1 --out "$WORK/tmp/kernel" "$WORK/kernel.case"
+if [ "$(cat /proc/sys/vm/unprivileged_userfaultfd 2>/dev/null)" = 0 ]; then
+	t_rc 'userfaultfd for faults of the kernel: skipped' 4
+	cat "$OUT" "$ERR" >"$WORK/said"
+	t_match '... with a sentence' "$WORK/said" \
+		'userfaultfd without user_mode_only needs .*as root'
+else
+	t_rc 'userfaultfd for faults of the kernel is allowed here' 0
+fi
 run soak --time 5 --seed 1 --quiet --json --out "$WORK/tmp/soak"
 t_rc 'soak of 5 s: nothing found' 0
 t_json 'soak: JSON' "$OUT"

@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "../../ops/need_probe.h"
 #include "../../ops/needs.h"
 
 #define BODY "process main\nthread A\npause\n"
@@ -179,12 +180,20 @@ static void check_words(const char *who, const char *needs)
 	}
 }
 
+static void check_names(const struct mmr_op *op, const struct mmr_argspec *a,
+			const struct mmr_name_need *need)
+{
+	for (; need && need->needs; need++) {
+		check_words(op->name, need->needs);
+		if (strcmp(mmr_name_of(a->names, need->value), "?") == 0)
+			fail_msg("%s: %s is of no name", op->name, need->needs);
+	}
+}
+
 /* What an op or the name of an argument needs counts as if the case had said
  * so; a need that belongs to no name would never be asked for. */
 static void test_ops(void **state)
 {
-	const struct mmr_name_need *need;
-	const struct mmr_name *name;
 	const struct mmr_op *op;
 	unsigned int id;
 	int i;
@@ -197,16 +206,8 @@ static void test_ops(void **state)
 		if (op->needs)
 			check_words(op->name, op->needs);
 		for (i = 0; i < op->nargs; i++) {
-			need = op->args[i].needs;
-			for (; need && need->needs; need++) {
-				check_words(op->name, need->needs);
-				name = op->args[i].names;
-				while (name->name && name->value != need->value)
-					name++;
-				if (!name->name)
-					fail_msg("%s: %s is of no name",
-						 op->name, need->needs);
-			}
+			check_names(op, &op->args[i], op->args[i].needs);
+			check_names(op, &op->args[i], op->args[i].without);
 		}
 	}
 }

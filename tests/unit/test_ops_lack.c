@@ -8,6 +8,7 @@
  * refusal for consent.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stdio.h>
@@ -166,6 +167,14 @@ static void test_lacking_features(void **state)
 		if (rc)
 			fail_msg("%s -> 0|EINVAL: %d", names[i].stmt, rc);
 	}
+	/* What one flag makes needless is asked for without it only. */
+	assert_int_equal(lacking("u = userfaultfd", "", __NR_userfaultfd, 0,
+				 O_CLOEXEC, EPERM,
+				 "userfaultfd without user_mode_only needs"),
+			 0);
+	assert_int_equal(lacking("u = userfaultfd flags=user_mode_only", "",
+				 __NR_userfaultfd, 0, O_CLOEXEC, EPERM, NULL),
+			 0);
 	/* Never without leave, whatever the kernel can. */
 	assert_int_equal(lacking("madvise m soft_offline", "", -1, -1, 0,
 				 EINVAL, "give --allow-settings"),
