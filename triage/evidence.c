@@ -130,7 +130,7 @@ static int ladder_init(struct mmr_ladder *l, const struct mmr_suspect *s)
 	l->root = json_object();
 	l->missing = json_array();
 	look_at_slot(l);
-	l->holder = -1;
+	l->holder = l->owner = -1;
 	l->ops0 = mmr_ladder_other_ops(l);
 	if (!l->tid)
 		l->tid = l->pid;

@@ -76,6 +76,7 @@ struct mmr_ladder {
 	enum mmr_stall stall;
 	bool lock_wait;	    /* for the address-space lock, by its stack */
 	int holder;	    /* in others[], who may have it; -1: nobody known */
+	int owner;	    /* slot of who has the futex; -1: nobody known */
 	uint64_t other_ops; /* calls that others finished meanwhile */
 
 	/* stacks.txt */

@@ -4,6 +4,7 @@
  * alone: a call over its budget may be blocked, starved, busy in one place or
  * slow but moving, and each of them is looked into elsewhere.
  */
+#include <linux/futex.h>
 #include <string.h>
 
 #include "../ops/compile.h"
@@ -156,6 +157,30 @@ static int find_holder(const struct mmr_ladder *l)
 	return best;
 }
 
+/* The slot of the thread that has the lock which the culprit's statement asks
+ * for.  -1: none, or no lock that has its owner written in it. */
+static int find_owner(const struct mmr_ladder *l)
+{
+	struct mmr_area *a = l->s->area;
+	const struct mmr_insn *in;
+	uint32_t i, n, owner = 0;
+
+	if (!a || l->s->stmt < 0)
+		return -1;
+	in = MMR_AREA_AT(a, a->program.insns_off, struct mmr_insn);
+	for (i = 0; i < a->program.ninsns && !owner; i++)
+		if (in[i].op == MMR_OP_futex_lock_pi &&
+		    in[i].stat == l->s->stmt && in[i].arg[0].lo >= 0 &&
+		    in[i].arg[0].lo < MMR_CASE_MAX_NAMES)
+			owner = atomic_load(&a->futexes[in[i].arg[0].lo]) &
+				FUTEX_TID_MASK;
+	n = owner ? atomic_load(&a->thread_slots) : 0;
+	for (i = 0; i < n && i < MMR_THREAD_SLOTS; i++)
+		if ((uint32_t)atomic_load(&slot_at(l, (int)i)->tid) == owner)
+			return (int)i;
+	return -1;
+}
+
 static bool asleep(const struct mmr_ladder *l)
 {
 	return l->state == 'D' || l->state == 'S' || l->state == 'I';
@@ -190,6 +215,7 @@ void mmr_ladder_classify(struct mmr_ladder *l)
 	uint64_t now;
 
 	l->holder = -1;
+	l->owner = asleep(l) ? find_owner(l) : -1;
 	l->lock_wait = l->steady && waits_for_mmap_lock(l->frames);
 	if (l->lock_wait) {
 		now = mmr_ladder_other_ops(l);

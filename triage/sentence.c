@@ -105,7 +105,24 @@ static double looked(const struct mmr_ladder *l)
 	return seconds(mmr_clock_monotonic() - l->t0_ns);
 }
 
-/* Who holds it by ptrace: the one lock whose owner can be named. */
+/* Who has the futex that it asks for, as the futex itself says. */
+static void add_owner(const struct mmr_ladder *l, struct text *t)
+{
+	const struct mmr_thread_slot *o;
+	const char *thread, *proc;
+
+	if (l->owner < 0)
+		return;
+	o = MMR_AREA_AT(l->s->area, l->s->area->threads_off,
+			struct mmr_thread_slot) +
+	    l->owner;
+	mmr_ladder_names(l->s, l->owner, &thread, &proc);
+	add(t, ", for a lock that thread %s of process %s (tid %d) holds",
+	    thread, proc, (int)atomic_load(&o->host_tid));
+	add_slot_statement(l, l->owner, t);
+}
+
+/* Who holds it by ptrace, which the kernel tells. */
 static void add_tracer(const struct mmr_ladder *l, struct text *t)
 {
 	const char *thread, *proc;
@@ -199,6 +216,7 @@ static void add_where(const struct mmr_ladder *l, struct text *t)
 	if (l->state)
 		add(t, " (state %c)", l->state);
 	add_tracer(l, t);
+	add_owner(l, t);
 	add_holder(l, t);
 }
 

@@ -68,6 +68,33 @@ look uffd none blocked \
 look exit none held \
 	'process victim \(pid [0-9]+\) has not finished its exit after .* stopped.*held by its tracer thread T of process main \(tid [0-9]+\)'
 
+# Who holds what, where the lock itself says it.
+cat >"$WORK/owned.case" <<'EOT'
+mmrace-case 1
+title   a lock that somebody keeps
+expect  progress within=2s
+
+process main
+  thread A
+    futex_lock_pi p
+    signal ready
+    pause
+  thread B
+    wait ready
+    futex_lock_pi p
+EOT
+t_run "$MMRACE" replay --quiet --json --runs 1 --out "$WORK/owned" \
+	"$WORK/owned.case"
+if [ "$RC" = 4 ]; then
+	t_skip 'owned' "$(head -n 1 "$ERR" | cut -c 1-120)"
+else
+	t_rc 'owned: found' 1
+	t_json_get "$OUT" text >"$WORK/text"
+	t_match 'owned: its owner by name' "$WORK/text" \
+		'thread B .* in .futex_lock_pi p.: .*, for a lock that thread A of process main \(tid [1-9][0-9]*\) holds: blocked'
+	t_note "$(cat "$WORK/text")"
+fi
+
 # sysrq is asked for, or it is not a step.
 [ -z "$(t_json_get "$FOUND/evidence.json" steps.6)" ]
 t_result $? 'six steps, as long as nobody asks for sysrq'
