@@ -457,6 +457,30 @@ static void sample_thread(struct mmr_detect *d, int i)
 	d->nholders += a->holder;
 }
 
+/*
+ * A thread that answers page faults, overdue because it is not let run: those
+ * that wait for it are held up by nothing but the load of the machine.
+ */
+static void sample_server(struct mmr_detect *d, int i)
+{
+	const struct mmr_probe *p = d->probe;
+	const struct mmr_watch *w = &d->w[i];
+	const struct mmr_thread_slot *s = &d->threads[i];
+	pid_t pid = atomic_load_explicit(&s->host_pid, memory_order_relaxed);
+	pid_t tid = atomic_load_explicit(&s->host_tid, memory_order_relaxed);
+	struct mmr_task_sample now;
+
+	if (!w->live || w->dead || !w->insn ||
+	    w->insn->op != MMR_OP_uffd_read || !tid ||
+	    (int64_t)(d->now_ns - w->since_ns) < d->watch_ns ||
+	    d->nsampled >= MMR_WATCH_MAX)
+		return;
+	d->nsampled++;
+	if (!p->task(p->arg, pid, tid, &now) && now.state == 'R' &&
+	    get(&s->progress) == w->progress && get32(&s->seq) == w->seq)
+		d->nholders++;
+}
+
 static void sample_process(struct mmr_detect *d, int i)
 {
 	const struct mmr_probe *p = d->probe;
@@ -518,6 +542,8 @@ void mmr_watch_sample(struct mmr_detect *d)
 	for (i = 0; i < nt && d->nkernel; i++)
 		if (d->w[i].class == MMR_CLASS_BLOCK)
 			sample_thread(d, (int)i);
+	for (i = 0; i < nt && d->nkernel; i++)
+		sample_server(d, (int)i);
 	for (i = 0; i < np && d->nexits; i++)
 		sample_process(d, (int)i);
 	/* Second pass: now it is known who else was on a CPU. */

@@ -41,6 +41,33 @@ static void test_hang_among_others(void **state)
 	end(&w);
 }
 
+/* Red when a fault is called a hang while the thread that answers faults waits
+ * for a CPU, or excused while that one sleeps. */
+static void test_hang_behind_server(void **state)
+{
+	struct world w;
+	struct mmr_insn *in;
+	uint32_t i;
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		begin(&w);
+		/* As if B's delay were the read of an event. */
+		in = MMR_AREA_AT(w.area, w.area->program.insns_off,
+				 struct mmr_insn);
+		for (i = 0; i < w.area->program.ninsns; i++)
+			if (in[i].stat == DELAY && in[i].op < MMR_OP_LIMIT)
+				in[i].op = MMR_OP_uffd_read;
+		enter(&w, 0, WRITE);
+		enter(&w, 1, DELAY);
+		w.task[1].state = k ? 'S' : 'R';
+		for (i = 0; i < 400 && !w.out.flagged; i++)
+			tick(&w);
+		assert_int_equal(w.out.flagged, k);
+		end(&w);
+	}
+}
+
 /* Red when calm, for one that sleeps, ends a storm in the making beside it. */
 static void test_storm_among_stuck(void **state)
 {
@@ -290,6 +317,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hang),
 		cmocka_unit_test(test_hang_among_others),
+		cmocka_unit_test(test_hang_behind_server),
 		cmocka_unit_test(test_storm_among_stuck),
 		cmocka_unit_test(test_calm_cures),
 		cmocka_unit_test(test_unknown_task),
