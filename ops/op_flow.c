@@ -238,6 +238,7 @@ const struct mmr_op mmr_op_nanosleep = {
 		  .flags = MMR_ARG_POS | MMR_ARG_LOG,
 		  .max = DELAY_MAX}},
 	.call = {.nr = -1},
+	.calls = "nanosleep",
 	.run = MMR_RUN(run_nanosleep),
 	.emit = MMR_EMIT(emit_nanosleep),
 };

@@ -127,6 +127,7 @@ const struct mmr_op mmr_op_drop_cap = {
 		  .flags = MMR_ARG_POS,
 		  .names = cap_names}},
 	.call = {.nr = -1},
+	.calls = "capget capset",
 	.run = MMR_RUN(run_drop_cap),
 	.emit = MMR_EMIT(emit_drop_cap),
 };
@@ -149,6 +150,7 @@ const struct mmr_op mmr_op_setrlimit = {
 		  .flags = MMR_ARG_POS,
 		  .max = 64LL << 40}},
 	.call = {.nr = -1},
+	.calls = "prlimit64",
 	.run = MMR_RUN(run_setrlimit),
 	.emit = MMR_EMIT(emit_setrlimit),
 };

@@ -209,6 +209,8 @@ const struct mmr_op mmr_op_cgroup_create = {
 	.nargs = 1,
 	.args = {ARG_GROUP},
 	.call = {.nr = -1},
+	.calls = "mkdirat",
+	.needs = "memcg",
 	.run = MMR_RUN(run_cgroup_create),
 	.emit = MMR_EMIT(emit_cgroup_create),
 };
@@ -224,6 +226,8 @@ const struct mmr_op mmr_op_cgroup_remove = {
 	.nargs = 1,
 	.args = {ARG_GROUP},
 	.call = {.nr = -1},
+	.calls = "unlinkat",
+	.needs = "memcg",
 	.run = MMR_RUN(run_cgroup_remove),
 	.emit = MMR_EMIT(emit_cgroup_remove),
 };
@@ -250,6 +254,8 @@ const struct mmr_op mmr_op_cgroup_limit = {
 		  .flags = MMR_ARG_OPT,
 		  .names = limit_names}},
 	.call = {.nr = -1},
+	.calls = "openat write close",
+	.needs = "memcg",
 	.run = MMR_RUN(run_cgroup_limit),
 	.emit = MMR_EMIT(emit_cgroup_limit),
 };
@@ -270,6 +276,8 @@ const struct mmr_op mmr_op_cgroup_reclaim = {
 		  .flags = MMR_ARG_POS,
 		  .max = LEN_MAX}},
 	.call = {.nr = -1},
+	.calls = "openat write close",
+	.needs = "memcg",
 	.run = MMR_RUN(run_cgroup_reclaim),
 	.emit = MMR_EMIT(emit_cgroup_reclaim),
 };
@@ -283,6 +291,8 @@ const struct mmr_op mmr_op_cgroup_freeze = {
 	.nargs = 1,
 	.args = {ARG_GROUP},
 	.call = {.nr = -1},
+	.calls = "openat write close",
+	.needs = "memcg",
 	.run = MMR_RUN(run_cgroup_freeze),
 	.emit = MMR_EMIT(emit_cgroup_freeze),
 };
@@ -296,6 +306,8 @@ const struct mmr_op mmr_op_cgroup_thaw = {
 	.nargs = 1,
 	.args = {ARG_GROUP},
 	.call = {.nr = -1},
+	.calls = "openat write close",
+	.needs = "memcg",
 	.run = MMR_RUN(run_cgroup_thaw),
 	.emit = MMR_EMIT(emit_cgroup_thaw),
 };
@@ -318,6 +330,8 @@ const struct mmr_op mmr_op_cgroup_move = {
 		  .type = MMR_ARG_ENUM,
 		  .names = home_names}},
 	.call = {.nr = -1},
+	.calls = "openat write close",
+	.needs = "memcg",
 	.run = MMR_RUN(run_cgroup_move),
 	.emit = MMR_EMIT(emit_cgroup_move),
 };

@@ -332,6 +332,7 @@ const struct mmr_op mmr_op_set_number = {
 		  .flags = MMR_ARG_POS,
 		  .max = 3600000}},
 	.call = {.nr = -1},
+	.calls = "openat write close",
 	.run = MMR_RUN(run_set_number),
 	.emit = MMR_EMIT(emit_set_number),
 };
@@ -351,6 +352,7 @@ const struct mmr_op mmr_op_set_mode = {
 		  .flags = MMR_ARG_POS,
 		  .names = mmr_setting_modes}},
 	.call = {.nr = -1},
+	.calls = "openat write close",
 	.run = MMR_RUN(run_set_mode),
 	.emit = MMR_EMIT(emit_set_mode),
 };
@@ -364,6 +366,7 @@ const struct mmr_op mmr_op_compact_memory = {
 	.unit_ns = 200,
 	.machine_wide = true,
 	.call = {.nr = -1},
+	.calls = "openat write close",
 	.run = MMR_RUN(run_compact_memory),
 	.emit = MMR_EMIT(emit_compact_memory),
 };
@@ -385,6 +388,7 @@ const struct mmr_op mmr_op_drop_caches = {
 		  .max = 3,
 		  .def = 3}},
 	.call = {.nr = -1},
+	.calls = "openat write close",
 	.run = MMR_RUN(run_drop_caches),
 	.emit = MMR_EMIT(emit_drop_caches),
 };

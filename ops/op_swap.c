@@ -63,7 +63,8 @@ const struct mmr_op mmr_op_swapoff = {
 	.unit_ns = 5000,
 	.machine_wide = true,
 	.call = {.nr = -1},
-	.needs = "cap=CAP_SYS_ADMIN",
+	.calls = "swapoff",
+	.needs = "swap>=64M cap=CAP_SYS_ADMIN",
 	.run = MMR_RUN(run_swapoff),
 	.emit = MMR_EMIT(emit_swapoff),
 };
@@ -76,7 +77,8 @@ const struct mmr_op mmr_op_swapon = {
 		"still be looked up.",
 	.class = MMR_CLASS_CALL,
 	.call = {.nr = -1},
-	.needs = "cap=CAP_SYS_ADMIN",
+	.calls = "swapon",
+	.needs = "swap>=64M cap=CAP_SYS_ADMIN",
 	.run = MMR_RUN(run_swapon),
 	.emit = MMR_EMIT(emit_swapon),
 };

@@ -113,6 +113,7 @@ const struct mmr_op mmr_op_move_threads = {
 		"is put to the test.",
 	.class = MMR_CLASS_CALL,
 	.call = {.nr = -1},
+	.calls = "sched_setaffinity",
 	.run = MMR_RUN(run_move_threads),
 	.emit = MMR_EMIT(emit_move_threads),
 };

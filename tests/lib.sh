@@ -142,6 +142,23 @@ pool_is_broken() {
 }
 POOL_BROKEN='this kernel lost count of its reserved huge pages: reboot it'
 
+# find_guest: what --guest needs.  `kernel` is MMR_GUEST_KERNEL, else that of
+# the lab, else an installed or downloaded one; `why`, when not empty, says what
+# there is not.
+find_guest() {
+	local k
+	kernel=${MMR_GUEST_KERNEL:-} why=
+	for k in build/lab/bzImage-* /boot/vmlinuz-* \
+		"${XDG_CACHE_HOME:-/var/cache}"/mmrace/vmlinuz-*amd64; do
+		[ -z "$kernel" ] && [ -r "$k" ] && kernel=$k
+	done
+	command -v qemu-system-x86_64 >/dev/null 2>&1 ||
+		why='no qemu-system-x86_64 (apt-get install qemu-system-x86)'
+	[ -n "$kernel" ] || why='no kernel: make lab, or install linux-image-amd64'
+	[ -x "$(dirname "$MMRACE")/guest-x86_64/mmrace" ] ||
+		why='no static programs for guests: make guest'
+}
+
 # t_need_tool: without a built mmrace nothing here means anything.
 t_need_tool() {
 	if [ ! -x "$MMRACE" ]; then

@@ -11,17 +11,7 @@ t_need_tool
 # A killed runner leaves its folder; here it goes with ours.
 export TMPDIR=$WORK
 
-kernel=
-for k in build/lab/bzImage-* /boot/vmlinuz-* \
-	"${XDG_CACHE_HOME:-/var/cache}"/mmrace/vmlinuz-*amd64; do
-	[ -r "$k" ] && kernel=$k && break
-done
-why=
-command -v qemu-system-x86_64 >/dev/null 2>&1 ||
-	why='no qemu-system-x86_64 (apt-get install qemu-system-x86)'
-[ -n "$kernel" ] || why='no kernel: make lab, or install linux-image-amd64'
-[ -x "$(dirname "$MMRACE")/guest-x86_64/mmrace" ] ||
-	why='no static programs for guests: make guest'
+find_guest
 
 t_run "$MMRACE" replay --guest /nowhere/bzImage tests/canary/futex.case
 t_rc 'a kernel that is not there: exit 2' 2

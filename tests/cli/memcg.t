@@ -15,38 +15,8 @@ t_need_tool
 groups_of() { find /sys/fs/cgroup -type d -path "*/mmrace-$1*" 2>/dev/null; }
 none_of() { [ -z "$(groups_of "$1")" ]; }
 
-cat >"$WORK/all.case" <<'CASE'
-mmrace-case 1
-needs   memcg
-rounds  5 budget=20s
-expect  restored memcg_charge
-
-process kid template copies=2
-  thread K
-    m1 = mmap len=4M prot=rw flags=private|anon
-    loop 10
-      write m1 step=1p
-    end
-
-process main
-  thread A
-    cgroup_create a -> 0
-    cgroup_create b -> 0
-    cgroup_limit a 64M -> 0
-    p0 = process_spawn kid
-    cgroup_move p0 to=a -> 0|ESRCH
-    cgroup_freeze a -> 0
-    delay 2ms
-    cgroup_thaw a -> 0
-    cgroup_move p0 to=b -> 0|ESRCH
-    cgroup_move to=b -> 0
-    cgroup_move p0 to=home -> 0|ESRCH
-    cgroup_move to=home -> 0
-    process_reap p0
-    cgroup_remove a -> 0|EBUSY
-    cgroup_create a -> 0|EEXIST
-CASE
-t_run "$MMRACE" replay --json --runs 1 "$WORK/all.case"
+all=tests/cli/memcg.case
+t_run "$MMRACE" replay --json --runs 1 "$all"
 if [ $RC = 4 ]; then
 	t_skip 'memory cgroups' "$(cat "$OUT" "$ERR" | tail -n 1)"
 	t_done
@@ -116,7 +86,7 @@ t_result $? '... and calm thaws it'
 
 # A charge that stays: an endless round is cut off while a group holds memory.
 sed -e 's/^rounds.*/rounds  1 budget=20s/' -e '/process_reap/d' \
-	-e 's/cgroup_remove a.*/delay 20s/' "$WORK/all.case" >"$WORK/slow.case"
+	-e 's/cgroup_remove a.*/delay 20s/' "$all" >"$WORK/slow.case"
 "$MMRACE" replay --quiet --runs 1 "$WORK/slow.case" >/dev/null 2>&1 &
 pid=$!
 there() { groups_of "$pid" | grep -q '/case-[0-9]*/a$'; }
@@ -132,7 +102,7 @@ none_of "$pid"
 t_result $? 'kill -9: the next start removes the groups'
 none_of "$pid" || t_note "left: $(groups_of "$pid" | head -n 3)"
 
-sed -e '/^needs/d' "$WORK/all.case" >"$WORK/unasked.case"
+sed -e '/^needs/d' "$all" >"$WORK/unasked.case"
 t_run "$MMRACE" replay --runs 1 "$WORK/unasked.case"
 t_rc 'without its needs line such a case is skipped' 4
 cat "$OUT" "$ERR" >"$WORK/said"

@@ -224,16 +224,11 @@ t_ok 'no child is left' eventually 5 none_running "$BUILD/mmrace-child"
 
 # -- in a guest -------------------------------------------------------------
 
-kernel=
-for k in build/lab/bzImage-* /boot/vmlinuz-* \
-	"${XDG_CACHE_HOME:-/var/cache}"/mmrace/vmlinuz-*amd64; do
-	[ -r "$k" ] && kernel=$k && break
-done
+find_guest
 if [ -z "$LONG" ]; then
 	t_skip 'in a guest' 'make check-long does it'
-elif [ -z "$kernel" ] || ! command -v qemu-system-x86_64 >/dev/null 2>&1 ||
-	[ ! -x "$(dirname "$MMRACE")/guest-x86_64/mmrace" ]; then
-	t_skip 'in a guest' 'no kernel, QEMU or static programs (make guest)'
+elif [ -n "$why" ]; then
+	t_skip 'in a guest' "$why"
 else
 	suite --json --guest "$kernel" --jobs 2 --case-time 1s \
 		--filter '[124]-*' --filter '1*' "$CASES"
