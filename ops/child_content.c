@@ -179,6 +179,9 @@ static int64_t content_madvise(struct mmr_child *c, const struct mmr_insn *in)
 	case MADV_DOFORK:
 		mmr_content_own()->not_forked = 1;
 		return mmr_content_plain(c, in);
+	case 23: /* MADV_POPULATE_WRITE */
+		atomic_store(&mmr_content_own()->copied, 1);
+		return mmr_content_plain(c, in);
 	case MADV_FREE:
 	case 100: /* MADV_HWPOISON */
 	case 101: /* MADV_SOFT_OFFLINE */
@@ -353,6 +356,14 @@ int64_t mmr_content_run(struct mmr_child *c, const struct mmr_insn *in)
 		return content_fallocate(c, in);
 	case MMR_OP_mremap:
 		return mmr_content_mremap(c, in);
+	case MMR_OP_mlock:
+	case MMR_OP_mlock2:
+	case MMR_OP_mlockall:
+		/* Pages come as a write would bring them (mm/gup.c,
+		 * populate_vma_page_range()): of a private file mapping that
+		 * can be written they are copies from then on. */
+		atomic_store(&mmr_content_own()->copied, 1);
+		return mmr_content_plain(c, in);
 	case MMR_OP_close:
 		mmr_content_own()->closed = 1;
 		return mmr_content_plain(c, in);

@@ -45,6 +45,8 @@ struct mmr_followed {
 	uint32_t closed;       /* a descriptor was */
 	uint32_t huge;	       /* pages of the pool are in use */
 	uint32_t not_forked;   /* some memory does not go with a fork */
+	/* Pages may have become copies of their file's without a write. */
+	_Atomic uint32_t copied;
 	/* At the last fork: by whom (+ 1), and whether nobody changed
 	 * anything. */
 	int32_t forker;

@@ -160,7 +160,11 @@ static bool know(struct known *k, struct mmr_page *p)
 			k->file = mmr_content_file_word(p);
 			k->file_word = atomic_load(k->file);
 			k->value = (uint32_t)k->file_word;
-			if (!mmr_word_quiet(k->file_word))
+			/* Looked at after the word: a copy that was made since
+			 * then is a copy of that. */
+			if (!mmr_word_quiet(k->file_word) ||
+			    (MMR_BACK_KIND(k->back) == MMR_BACK_COPY &&
+			     atomic_load(&mmr_content_own()->copied)))
 				return false;
 		} else if (k->cut != atomic_load(&p->cut)) {
 			return false; /* cut since it was copied */

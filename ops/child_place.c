@@ -195,6 +195,8 @@ int64_t mmr_content_mmap(struct mmr_child *c, const struct mmr_insn *in)
 
 	if (in->arg[MMAP_FLAGS].lo & MAP_HUGETLB)
 		mmr_content_own()->huge = 1;
+	if (in->arg[MMAP_FLAGS].lo & (MAP_LOCKED | MAP_POPULATE))
+		atomic_store(&mmr_content_own()->copied, 1);
 	if (in->set >> MMAP_AT & 1)
 		return map_fixed(c, in, &k,
 				 MMR_ARENA_BASE + (uint64_t)in->arg[MMAP_AT].lo,

@@ -207,6 +207,32 @@ for name in content races; do
 	t_result $? "... with pages compared (${compared:-none})"
 done
 
+# Pages of a private file mapping that come for writing are copies from then on,
+# though nobody wrote them.
+for how in 'mlock m2' 'mlockall flags=current' 'madvise m2 populate_write' \
+	'm2 = mmap len=8p prot=rw flags=private|populate fd=f0'; do
+	cat >"$WORK/copies.case" <<CASE
+mmrace-case 1
+title   content: copies that nobody wrote
+rounds  3 budget=5s
+expect  content
+
+process main
+  thread A
+    f0 = memfd_create
+    ftruncate f0 len=8p
+    m1 = mmap len=8p prot=rw flags=shared fd=f0
+    write m1 step=1p
+    m2 = mmap len=8p prot=rw flags=private fd=f0
+    read m2 step=1p
+    $how -> 0|ENOMEM|EPERM|EINVAL
+    write m1 step=1p
+    read m1 step=1p
+    read m2 step=1p
+CASE
+	silent "content: silent about copies by ${how%% *}" "$WORK/copies.case"
+done
+
 # And a byte that changes behind its back, in each kind of place.
 pokes() { # NAME STATEMENTS
 	{
