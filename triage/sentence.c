@@ -14,7 +14,8 @@
 #include "../ops/compile.h"
 #include "ladder.h"
 
-#define STMT_MAX 90 /* characters of a statement in a sentence */
+#define STMT_MAX 90	/* characters of a statement in a sentence */
+#define SIGNALS_MIN 100 /* so many in a thread are a storm's */
 
 struct text {
 	char *buf;
@@ -278,6 +279,20 @@ static void add_switches(const struct mmr_ladder *l, struct text *t)
 	    invol > 1 || (vol > 1 && invol < 0) ? "es" : "", ms / 1e3);
 }
 
+/* True when the faults of a storm come to a handler, which lets the access be
+ * tried again: another stall than one that the kernel keeps to itself. */
+static bool signals(const struct mmr_ladder *l)
+{
+	const struct mmr_thread_slot *t;
+
+	if (!l->s->area || l->s->thread_slot < 0)
+		return false;
+	t = MMR_AREA_AT(l->s->area, l->s->area->threads_off,
+			struct mmr_thread_slot) +
+	    l->s->thread_slot;
+	return atomic_load(&t->faults) > SIGNALS_MIN;
+}
+
 static void add_crash(const struct mmr_ladder *l, struct text *t)
 {
 	const struct mmr_proc_slot *p;
@@ -350,6 +365,8 @@ static void add_stalled(const struct mmr_ladder *l, struct text *t)
 	add_kind(l, t);
 	add_faults(l, t);
 	add_switches(l, t);
+	if (s->verdict == MMR_FAULT_STORM && signals(l))
+		add(t, "; each fault ends in a SIGSEGV whose handler returns");
 	if (s->pause_ns > 1000000)
 		add(t, "; %.0f ms of it the machine stood still",
 		    (double)s->pause_ns / 1e6);
@@ -427,7 +444,7 @@ void mmr_ladder_signature(const struct mmr_ladder *l, char *sig, size_t nsig,
 		break;
 	case MMR_FAULT_STORM:
 		/* Its stack is another one at every look. */
-		add(&t, " %s", op);
+		add(&t, " %s%s", op, signals(l) ? "+SIGSEGV" : "");
 		break;
 	default:
 		add(&t, " %s", op);

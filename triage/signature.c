@@ -5,7 +5,8 @@
  * build, boot or attempt to the next.
  *
  * A task on a CPU has no stack that could be repeated, so its signature is
- * verdict and operation alone.
+ * verdict and operation alone, and for a storm whether a handler gets the
+ * faults.
  */
 #include <ctype.h>
 #include <inttypes.h>

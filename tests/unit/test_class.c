@@ -234,6 +234,7 @@ static void sleeps_and_moves(void **state)
 static void storm(void **state)
 {
 	struct world *w = *state;
+	char sign[80], id[2][48];
 
 	w->s.verdict = MMR_FAULT_STORM;
 	w->s.stmt = WRITE;
@@ -244,6 +245,15 @@ static void storm(void **state)
 	is_kind(w, MMR_STALL_STORM);
 	says(w, "faults again and again in `write m0`, no new page for 1.20 s");
 	says(w, "500000 page faults/s at 0x7f00dead0000");
+	mmr_ladder_signature(&w->l, sign, sizeof(sign), id[0], sizeof(id[0]));
+	assert_string_equal(sign, "fault-storm write");
+	/* The same statement, and another stall: these come to a handler. */
+	atomic_store(&w->t[0].faults, 500000);
+	is_kind(w, MMR_STALL_STORM);
+	says(w, "; each fault ends in a SIGSEGV whose handler returns");
+	mmr_ladder_signature(&w->l, sign, sizeof(sign), id[1], sizeof(id[1]));
+	assert_string_equal(sign, "fault-storm write+SIGSEGV");
+	assert_string_not_equal(id[0], id[1]);
 }
 
 static void held_and_paused(void **state)

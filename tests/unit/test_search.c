@@ -363,6 +363,8 @@ static void test_same_failure(void **state)
 	assert_true(mmr_replay_same(storm, "long-exit exit"));
 	assert_true(mmr_replay_same(storm, "long-exit exit x<b<c<d"));
 	assert_true(mmr_replay_same("fault-storm write", "fault-storm write"));
+	assert_false(mmr_replay_same("fault-storm write",
+				     "fault-storm write+SIGSEGV"));
 	assert_false(mmr_replay_same(storm, "long-exit exit x<y<c<z<w<v"));
 	assert_false(mmr_replay_same(storm, "long-exit mmap a<b<c<d"));
 	assert_false(mmr_replay_same(storm, "hang exit a<b<c<d"));
