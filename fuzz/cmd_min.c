@@ -150,9 +150,12 @@ static void print_json(const struct mmr_min_result *r, const char *path,
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		json_object_set_new(j, numbers[i].key,
 				    json_integer((json_int_t)numbers[i].v));
-	mmr_stat_interval(r->final_hits, r->final_runs, 0.95, &lo, &hi);
+	mmr_min_interval(r, &lo, &hi);
 	json_object_set_new(j, "final_lo95", json_real(lo));
 	json_object_set_new(j, "final_hi95", json_real(hi));
+	json_object_set_new(
+		j, "final_spread",
+		json_real(mmr_stat_spread_factor(&r->final_spread)));
 	json_object_set_new(
 		j, "final_per_second",
 		r->final_s > 0 ? json_real((double)r->final_hits / r->final_s)

@@ -194,6 +194,10 @@ static void print_rate(const struct mmr_replay_result *r)
 		printf("; %llu with another signature",
 		       (unsigned long long)r->other_hits);
 	putchar('\n');
+	if (mmr_stat_spread_factor(&r->spread) > MMR_STAT_MOVED)
+		printf("         it moves by more than chance (%.1f times): "
+		       "the intervals are as wide as that demands\n",
+		       mmr_stat_spread_factor(&r->spread));
 	if (!r->hits)
 		return;
 	if (x.round.rate >= 0)
@@ -288,6 +292,8 @@ static json_t *rate_json(const struct mmr_replay_result *r)
 	       &x.second);
 	set_ci(j, "expected_s", "expected_s_lo95", "expected_s_hi95",
 	       &x.expected_s);
+	json_object_set_new(j, "spread",
+			    json_real(mmr_stat_spread_factor(&r->spread)));
 	against(r, &below);
 	json_object_set_new(j, "per_round_below95",
 			    below < 0 ? json_null() : json_real(below));

@@ -470,8 +470,8 @@ int mmr_search_race(struct mmr_search *s, int n, uint64_t most, double until)
 	return rc ? rc : win;
 }
 
-int mmr_search_fresh(struct mmr_search *s, uint64_t hits, uint64_t runs,
-		     double until, struct mmr_search_tally *t)
+int mmr_search_fresh(struct mmr_search *s, uint64_t runs, double until,
+		     struct mmr_search_tally *t, struct mmr_stat_spread *spread)
 {
 	struct mmr_search_query q = {MMR_SEARCH_BEST, NULL, 0};
 	struct mmr_search_step st = {.why = MMR_SEARCH_FRESH,
@@ -480,10 +480,11 @@ int mmr_search_fresh(struct mmr_search *s, uint64_t hits, uint64_t runs,
 	int rc = 0;
 
 	memset(t, 0, sizeof(*t));
-	while ((!hits || t->hits < hits) && (!runs || t->runs < runs) &&
-	       t->voids <= 4 * (t->runs + 5)) {
-		/* One at least, and then as many as there is time for. */
+	while (t->runs < runs && t->voids <= 4 * (t->runs + 5)) {
+		/* One at least, and then as many as there is time for; none
+		 * more than are taken, or the quick ones would be. */
 		while (s->nfly < s->jobs && !rc &&
+		       t->runs + (uint64_t)s->nfly < runs &&
 		       (s->ops->now(s->arg) < until ||
 			t->runs + t->voids + (uint64_t)s->nfly == 0))
 			rc = mmr_flight_start(s, &q, NULL);
@@ -493,6 +494,8 @@ int mmr_search_fresh(struct mmr_search *s, uint64_t hits, uint64_t runs,
 		if (rc)
 			break;
 		mmr_search_count(s, t, &r);
+		if (r.kind != MMR_SEARCH_VOID)
+			mmr_stat_spread_add(spread, mmr_search_hit(s, &r));
 	}
 	mmr_flight_drop(s);
 	mmr_search_note(s, &st, t);

@@ -20,8 +20,10 @@
 #define LOST_CAREFUL 0.4
 #define ALPHA 0.005
 #define BETA 0.01
-/* Two hits more are enough where a miss is rare; the control follows. */
-#define ALPHA_HIGH 0.028
+/* Two hits in a row are enough where each costs few runs: the control follows,
+ * and what is saved is a third of the runs of an accepted step. */
+#define ALPHA_OFTEN 0.028
+#define OFTEN 0.2
 #define ALPHA_CAREFUL 0.02
 /* A lost one may still fail by mistake, and then some. */
 #define FALSE_FACTOR 1.5
@@ -233,9 +235,9 @@ static int confirm(struct mmr_search *s, const uint8_t *set, double belief)
 	memcpy(gone, p->out, (size_t)p->n);
 	merge(gone, set, p->n);
 	mmr_sprt_init(&t, good * s->p, p0 > f ? p0 : f,
-		      careful		       ? ALPHA_CAREFUL
-		      : s->p < MMR_SEARCH_HIGH ? ALPHA
-					       : ALPHA_HIGH,
+		      careful	     ? ALPHA_CAREFUL
+		      : s->p < OFTEN ? ALPHA
+				     : ALPHA_OFTEN,
 		      BETA);
 	known = counts_of(s, gone);
 	t.l = (double)known->hits * t.hit + known->misses * t.miss;

@@ -29,6 +29,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "stat.h"
+
 #define MMR_SEARCH_JOBS 32
 /* Seconds; of runs that short the time is that of starting them. */
 #define MMR_SEARCH_MIN_COST 0.05
@@ -234,9 +236,10 @@ int mmr_search_reduce(struct mmr_search *s, const struct mmr_search_reduce *o,
 int mmr_search_race(struct mmr_search *s, int n, uint64_t most, double until)
 	__attribute__((warn_unused_result));
 
-/* Fresh runs of the best, until one of the bounds is met (0: none). */
-int mmr_search_fresh(struct mmr_search *s, uint64_t hits, uint64_t runs,
-		     double until, struct mmr_search_tally *t)
+/* At most so many fresh runs of the best, begun before `until` (one at least).
+ * spread gets them in their order. */
+int mmr_search_fresh(struct mmr_search *s, uint64_t runs, double until,
+		     struct mmr_search_tally *t, struct mmr_stat_spread *spread)
 	__attribute__((warn_unused_result));
 
 /* For each of n elements at most `runs` fresh runs of the best without it (and

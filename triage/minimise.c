@@ -22,7 +22,13 @@
 #define FRESH_RUNS 20
 #define FRESH_HITS 20
 #define FRESH_MOST 200
-#define PRIOR_PARTS 0.3
+#define FRESH_MORE 60 /* and as many again at the end, in that time */
+#define FRESH_MORE_S 10.0
+/* Of processes, threads and epochs a failure needs two or three; to try again
+ * and again whether a race of two threads needs both is a waste. */
+#define NEEDED_PARTS 3.0
+#define PARTS_LEAST 0.3
+#define PARTS_MOST 0.6
 /* Of the statements that are left about that many are needed, whatever their
  * number. */
 #define NEEDED 5.0
@@ -36,6 +42,14 @@
 static double seconds(int64_t ns)
 {
 	return (double)ns / 1e9;
+}
+
+/* That one of n is needed, if about `needed` of them are. */
+static double prior(double needed, int n, double least, double most)
+{
+	double p = needed / (n + 1);
+
+	return p < least ? least : p > most ? most : p;
 }
 
 /* The next pass is over m->best.  fill: its elements. */
@@ -60,6 +74,8 @@ static int reduce(struct mmr_min *m, int (*fill)(struct mmr_min_set *),
 	if (rc)
 		return rc;
 	o->n = m->set.n;
+	if (m->phase == MMR_MIN_PARTS)
+		o->prior = prior(NEEDED_PARTS, o->n, PARTS_LEAST, PARTS_MOST);
 	if (m->resume_n == o->n) {
 		o->out = m->resume_out;
 		o->pi = m->resume_pi;
@@ -116,20 +132,10 @@ static int reduce_rounds(struct mmr_min *m)
 	return reduce(m, list_one_round, &o);
 }
 
-static double prior_stmts(const struct mmr_min *m)
-{
-	double prior = NEEDED / (mmr_case_count(m->best) + 1);
-
-	return prior < PRIOR_LEAST  ? PRIOR_LEAST
-	       : prior > PRIOR_MOST ? PRIOR_MOST
-				    : prior;
-}
-
 static int run_phase(struct mmr_min *m)
 {
-	struct mmr_search_reduce parts = {.prior = PRIOR_PARTS, .rough = true};
-	struct mmr_search_reduce stmts = {.prior = prior_stmts(m),
-					  .twice = true};
+	struct mmr_search_reduce parts = {.rough = true};
+	struct mmr_search_reduce stmts = {.twice = true};
 	struct mmr_search_reduce plain = {.care = MMR_SEARCH_CAREFUL,
 					  .prior = PRIOR_PLAIN};
 	int before = m->accepted, rc = 0;
@@ -138,6 +144,8 @@ static int run_phase(struct mmr_min *m)
 	case MMR_MIN_PARTS:
 		return reduce(m, mmr_min_list_parts, &parts);
 	case MMR_MIN_STMTS:
+		stmts.prior = prior(NEEDED, mmr_case_count(m->best),
+				    PRIOR_LEAST, PRIOR_MOST);
 		return reduce(m, mmr_min_list_stmts, &stmts);
 	case MMR_MIN_PLAIN:
 		rc = reduce(m, mmr_min_list_plain, &plain);
@@ -186,24 +194,29 @@ static void drop_needs(struct mmr_case *c)
 }
 
 /* Fresh runs of the result, as its own text says. */
-static int verify(struct mmr_min *m, double until)
+static int verify(struct mmr_min *m, uint64_t runs, double until)
 {
 	struct mmr_min_result *res = m->res;
 	struct mmr_search_tally t;
-	uint64_t runs = FRESH_RUNS;
 	int rc;
 
 	m->own_rounds = true;
-	if (m->search.p > 0 && m->search.p < 0.8)
-		runs = (uint64_t)(FRESH_HITS / m->search.p);
-	runs = runs < FRESH_RUNS ? FRESH_RUNS : runs;
-	runs = runs > FRESH_MOST ? FRESH_MOST : runs;
-	rc = mmr_search_fresh(&m->search, 0, runs, until, &t);
-	res->final_runs = t.runs;
-	res->final_hits = t.hits;
-	res->final_voids = t.voids;
-	res->final_s = t.cost;
+	rc = mmr_search_fresh(&m->search, runs, until, &t, &res->final_spread);
+	res->final_runs += t.runs;
+	res->final_hits += t.hits;
+	res->final_voids += t.voids;
+	res->final_s += t.cost;
 	return rc == -ETIME ? 0 : rc;
+}
+
+static uint64_t fresh_wanted(const struct mmr_min *m)
+{
+	double p = m->search.p;
+	uint64_t runs = p > 0 && p < 0.8 ? (uint64_t)(FRESH_HITS / p) : 0;
+
+	return runs < FRESH_RUNS   ? FRESH_RUNS
+	       : runs > FRESH_MOST ? FRESH_MOST
+				   : runs;
 }
 
 /* Without each of its statements: it should not fail any more. */
@@ -249,19 +262,43 @@ static int prove(struct mmr_min *m, double until)
 	return rc == -ETIME ? 0 : rc;
 }
 
+static void say_moved(struct mmr_min *m)
+{
+	const struct mmr_min_result *res = m->res;
+	double f = mmr_stat_spread_factor(&res->final_spread), lo, hi;
+
+	mmr_min_interval(res, &lo, &hi);
+	mmr_min_say(m,
+		    "fails in %llu of %llu fresh runs (95 %%: %.3g to %.3g)%s",
+		    (unsigned long long)res->final_hits,
+		    (unsigned long long)res->final_runs, lo, hi,
+		    f > MMR_STAT_MOVED ? "; the rate moves by more than chance"
+				       : "");
+}
+
 /* The last part of the budget: what is the result worth? */
 static int finish(struct mmr_min *m)
 {
 	double now = m->search.ops->now(m), end = seconds(m->end_ns);
 	double slow = seconds(m->slowest_ns);
+	uint64_t runs = fresh_wanted(m);
 	int rc;
 
 	m->deadline_ns = m->end_ns;
 	drop_needs(m->best);
 	/* The last ones must be able to end: a hit takes that long. */
-	rc = verify(m, now + (end - now) * 0.6 - slow);
+	rc = verify(m, runs, now + (end - now) * 0.6 - slow);
 	if (!rc)
 		rc = prove(m, end - slow);
+	/* Where runs are quick, some more after the proof: enough to see
+	 * whether the rate moves. */
+	end = m->search.ops->now(m) + FRESH_MORE_S < end - slow
+		      ? m->search.ops->now(m) + FRESH_MORE_S
+		      : end - slow;
+	if (!rc && m->res->final_hits && m->res->final_runs == runs &&
+	    m->search.ops->now(m) < end)
+		rc = verify(m, runs < FRESH_MORE ? FRESH_MORE : runs, end);
+	say_moved(m);
 	m->best->seen_hits = (int64_t)m->res->final_hits;
 	m->best->seen_runs = (int64_t)m->res->final_runs;
 	return rc;
@@ -521,6 +558,14 @@ int mmr_minimise(const struct mmr_case *c, const struct mmr_min_opts *opts,
 	}
 	close_all(m);
 	return rc;
+}
+
+void mmr_min_interval(const struct mmr_min_result *res, double *lo, double *hi)
+{
+	double w = mmr_stat_weight(&res->final_spread);
+
+	mmr_stat_interval((double)res->final_hits * w,
+			  (double)res->final_runs * w, 0.95, lo, hi);
 }
 
 void mmr_min_result_free(struct mmr_min_result *res)

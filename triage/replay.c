@@ -120,7 +120,7 @@ uint64_t mmr_replay_demand(int64_t hits, int64_t runs, double wrong)
 static bool count(struct replay *p, const struct slot *s)
 {
 	struct mmr_replay_result *res = p->res;
-	bool first = !res->hits && !res->other_hits;
+	bool first = !res->hits && !res->other_hits, hit;
 
 	res->rounds += mmr_replay_rounds(&s->r, s->first_round);
 	res->rounds_void += s->r.rounds_void;
@@ -132,11 +132,14 @@ static bool count(struct replay *p, const struct slot *s)
 		return first;
 	}
 	res->runs++;
+	if (mmr_verdict_is_hit(s->r.verdict) && !p->want[0])
+		snprintf(p->want, sizeof(p->want), "%s", s->r.signature);
+	hit = mmr_verdict_is_hit(s->r.verdict) &&
+	      mmr_replay_same(p->want, s->r.signature);
+	mmr_stat_spread_add(&res->spread, hit);
 	if (!mmr_verdict_is_hit(s->r.verdict))
 		return first;
-	if (!p->want[0])
-		snprintf(p->want, sizeof(p->want), "%s", s->r.signature);
-	if (mmr_replay_same(p->want, s->r.signature)) {
+	if (hit) {
 		/* The one that says more. */
 		if (strlen(s->r.signature) > strlen(p->want))
 			snprintf(p->want, sizeof(p->want), "%s",
@@ -156,6 +159,15 @@ static bool cut_short(const struct slot *s)
 	       (s->shortened || mmr_engine_interrupted());
 }
 
+static void interval(const struct mmr_replay_result *res, double *lo,
+		     double *hi)
+{
+	double w = mmr_stat_weight(&res->spread);
+
+	mmr_stat_interval((double)res->hits * w, (double)res->runs * w, 0.95,
+			  lo, hi);
+}
+
 /* Is the interval narrow enough, or one hit all that was asked? */
 static bool enough(struct replay *p)
 {
@@ -166,7 +178,7 @@ static bool enough(struct replay *p)
 		return true;
 	if (!(p->opts->precision > 0) || !res->runs)
 		return false;
-	mmr_stat_interval(res->hits, res->runs, 0.95, &lo, &hi);
+	interval(res, &lo, &hi);
 	res->precise = hi - lo <= p->opts->precision;
 	return res->precise;
 }
@@ -219,6 +231,10 @@ static bool prepare(const struct replay *p, uint64_t i, struct slot *s,
 	int64_t left;
 
 	*o = p->opts->run;
+	/* Evidence is kept of the first hit.  To gather more of it would take
+	 * time, and load the machine that the others run on. */
+	if (p->res->hits)
+		o->no_evidence = true;
 	o->first_round += i * p->rounds;
 	memset(s, 0, sizeof(*s));
 	s->first_round = o->first_round;
@@ -302,7 +318,7 @@ static void answer(struct replay *p)
 {
 	struct mmr_replay_result *res = p->res;
 
-	mmr_stat_interval(res->hits, res->runs, 0.95, &res->lo, &res->hi);
+	interval(res, &res->lo, &res->hi);
 	snprintf(res->signature, sizeof(res->signature), "%s", p->want);
 	res->demanded =
 		mmr_replay_demand(p->c->seen_hits, p->c->seen_runs, WRONG);
@@ -349,26 +365,29 @@ int mmr_replay(const struct mmr_case *c, const struct mmr_replay_opts *opts,
 	return rc;
 }
 
-static void binomial(uint64_t k, uint64_t n, struct mmr_rate_ci *ci)
+static void binomial(uint64_t k, uint64_t n, double weight,
+		     struct mmr_rate_ci *ci)
 {
 	ci->rate = n ? (double)k / (double)n : -1;
-	mmr_stat_interval(k, n, 0.95, &ci->lo, &ci->hi);
+	mmr_stat_interval((double)k * weight, (double)n * weight, 0.95, &ci->lo,
+			  &ci->hi);
 }
 
 void mmr_replay_get_rates(const struct mmr_replay_result *res,
 			  struct mmr_replay_rates *x)
 {
 	double wall = (double)res->wall_ns / 1e9;
+	double w = mmr_stat_weight(&res->spread);
 
 	memset(x, 0, sizeof(*x));
-	binomial(res->hits, res->runs, &x->run);
-	binomial(res->hits, res->rounds - res->rounds_void, &x->round);
+	binomial(res->hits, res->runs, w, &x->run);
+	binomial(res->hits, res->rounds - res->rounds_void, w, &x->round);
 	x->second.rate = x->expected_s.rate = -1;
 	x->expected_s.hi = INFINITY;
 	if (wall > 0) {
 		x->second.rate = (double)res->hits / wall;
-		mmr_stat_poisson(res->hits, wall, 0.95, &x->second.lo,
-				 &x->second.hi);
+		mmr_stat_poisson((double)res->hits * w, wall * w, 0.95,
+				 &x->second.lo, &x->second.hi);
 		x->expected_s.lo = 1 / x->second.hi;
 		if (res->hits) {
 			x->expected_s.rate = 1 / x->second.rate;

@@ -40,15 +40,17 @@ struct mmr_replay_result {
 	uint64_t compared;    /* as in a run */
 	int64_t wall_ns;      /* of all runs, without set-up */
 	int64_t elapsed_ns;   /* of the whole replay */
-	double lo, hi;	      /* Clopper-Pearson 95 % of hits/runs */
-	bool precise;	      /* the asked precision was reached */
+	double lo, hi;	      /* 95 % interval of hits/runs */
+	struct mmr_stat_spread spread; /* of runs, as they came */
+	bool precise;		       /* the asked precision was reached */
 	enum mmr_answer answer;
 	uint64_t demanded;	    /* runs that a "no" would need, 0 unknown */
 	char signature[200];	    /* the failure that counts, "" none seen */
 	struct mmr_run_result last; /* the first hit, else the last run */
 };
 
-/* Each with its 95 % interval; unknown: rate < 0. */
+/* Each with its 95 % interval (exact, and as much wider as the rate moved while
+ * it was measured: mmr_stat_weight()); unknown: rate < 0. */
 struct mmr_rate_ci {
 	double rate, lo, hi;
 };
@@ -127,6 +129,7 @@ struct mmr_min_result {
 	uint64_t ref_runs, ref_hits, ref_others, voids;
 	uint64_t null_runs, null_hits; /* of programs that should not fail */
 	uint64_t final_runs, final_hits, final_voids; /* fresh, of the result */
+	struct mmr_stat_spread final_spread;
 	double final_s;			 /* seconds that the fresh runs took */
 	struct mmr_min_without *without; /* nwithout of them */
 	int nwithout;
@@ -148,6 +151,8 @@ struct mmr_min_result {
 int mmr_minimise(const struct mmr_case *c, const struct mmr_min_opts *opts,
 		 struct mmr_min_result *res)
 	__attribute__((warn_unused_result));
+/* The 95 % interval of the result's rate, from the fresh runs. */
+void mmr_min_interval(const struct mmr_min_result *res, double *lo, double *hi);
 void mmr_min_result_free(struct mmr_min_result *res);
 
 #endif

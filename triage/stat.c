@@ -77,21 +77,20 @@ static double beta_inverse(double a, double b, double q)
 	return mid;
 }
 
-void mmr_stat_interval(uint64_t k, uint64_t n, double conf, double *lo,
-		       double *hi)
+void mmr_stat_interval(double k, double n, double conf, double *lo, double *hi)
 {
 	double tail = (1 - conf) / 2;
 
 	*lo = 0;
 	*hi = 1;
-	if (n == 0)
+	if (!(n > 0))
 		return;
 	if (k > n)
 		k = n;
 	if (k > 0)
-		*lo = beta_inverse((double)k, (double)(n - k) + 1, tail);
+		*lo = beta_inverse(k, n - k + 1, tail);
 	if (k < n)
-		*hi = beta_inverse((double)k + 1, (double)(n - k), 1 - tail);
+		*hi = beta_inverse(k + 1, n - k, 1 - tail);
 }
 
 /* The series of P(a, x) for x < a + 1, else the continued fraction of 1 - P by
@@ -152,12 +151,12 @@ static double gamma_inverse(double a, double q)
 	return lo;
 }
 
-void mmr_stat_poisson(uint64_t k, double t, double conf, double *lo, double *hi)
+void mmr_stat_poisson(double k, double t, double conf, double *lo, double *hi)
 {
 	double tail = (1 - conf) / 2;
 
-	*lo = k ? gamma_inverse((double)k, tail) / t : 0;
-	*hi = gamma_inverse((double)k + 1, 1 - tail) / t;
+	*lo = k > 0 ? gamma_inverse(k, tail) / t : 0;
+	*hi = gamma_inverse(k + 1, 1 - tail) / t;
 }
 
 double mmr_stat_none(uint64_t n)

@@ -31,6 +31,7 @@ struct world {
 	bool dependent;
 	/* Targets; 0 none. */
 	double most_runs, exact, over;
+	unsigned int cap; /* runs that there is time for, 0 any number */
 };
 
 struct sim {
@@ -96,7 +97,7 @@ static int sim_start(void *arg, const struct mmr_search_query *q, int slot)
 	bool whole = q->what == MMR_SEARCH_ORIGINAL;
 	int i;
 
-	if (s->runs > CAP)
+	if (s->runs >= (s->w->cap ? s->w->cap * 7 / 8 : CAP))
 		return -ETIME;
 	if (q->what == MMR_SEARCH_BEST && !q->gone) {
 		whole = true;
@@ -153,15 +154,20 @@ static bool ours(struct sim *s, uint8_t *gone)
 	struct mmr_search_reduce o = {.n = s->n, .prior = 0.1, .twice = true};
 	struct mmr_search_ref ref = {
 		.max_runs = 100000, .wait = 1e9, .limit = 1e9};
+	double share = s->w->cap ? s->w->cap : 1e9; /* as in minimise.c */
 	struct mmr_search m;
 	int rc = mmr_search_init(&m, &sim_ops, s, jobs);
 	bool refused;
 
 	m.want = 0;
+	if (s->w->cap) {
+		o.prior = 5.0 / (s->n + 1);
+		ref.limit = share / 15;
+	}
 	if (!rc)
 		rc = mmr_search_reference(&m, &ref);
 	if (!rc)
-		rc = mmr_search_null(&m, 1e9);
+		rc = mmr_search_null(&m, s->w->cap ? share / 25 : 1e9);
 	if (!rc && !m.refused)
 		rc = mmr_search_reduce(&m, &o, gone);
 	refused = m.refused;
@@ -432,16 +438,22 @@ static int report(const struct world *w, int reps, uint64_t seed)
 	{                                                                      \
 		f > 0 ? "0.5 % false alarms" : "no false alarms", 40, 4, p, f, \
 			0, 0, false, runs, runs > 0 ? 95 : 0,                  \
-			runs > 0 || f <= 0 ? 1 : 0                             \
+			runs > 0 || f <= 0 ? 1 : 0, 0                          \
 	}
 #define HARD(name, n, k, p, f, other, factor, dep)                             \
 	{                                                                      \
-		name, n, k, p, f, other, factor, dep, 0, 0, 2                  \
+		name, n, k, p, f, other, factor, dep, 0, 0, 2, 0               \
 	}
 #define RATES(name, n, k, f, other, factor, dep)                               \
 	HARD(name, n, k, 1, f, other, factor, dep),                            \
 		HARD(name, n, k, 0.3, f, other, factor, dep),                  \
 		HARD(name, n, k, 0.05, f, other, factor, dep)
+
+#define SHORT(p, dep)                                                          \
+	{                                                                      \
+		"20, 6 needed, time for 100 runs", 20, 6, p, 0, 0, 0, dep, 0,  \
+			0, 2, 100                                              \
+	}
 
 static const struct world worlds[] = {
 	PLAIN(1, 0.0, 100),
@@ -459,6 +471,12 @@ static const struct world worlds[] = {
 	RATES("dependent ones", 40, 4, 0, 0, 0, true),
 	RATES("p changes by 3", 40, 4, 0, 0, 3, false),
 	RATES("all of it, 120, 0.5 %", 120, 6, 0.005, 0.05, 3, true),
+	SHORT(0.9, false),
+	SHORT(0.5, false),
+	SHORT(0.3, false),
+	SHORT(0.9, true),
+	SHORT(0.5, true),
+	SHORT(0.3, true),
 };
 #define WORLDS (int)(sizeof(worlds) / sizeof(worlds[0]))
 

@@ -71,41 +71,91 @@ race_lines() { # FILE
 }
 
 # race_repeat PERCENT TIMES: min of the race, again and again, and whether the
-# interval of its rate has the true one: that of many more runs, made at once.
+# interval of its rate has the true one.  That is measured with five times the
+# runs, half of them at once and half after the next repetition, so that both
+# numbers stand for the same stretch of time.
+#
+# MIN_RESULTS=DIR keeps each repetition, and later calls go on from there;
+# MIN_SECS: no new repetition after so many seconds.
 race_repeat() {
-	local percent=$1 times=$2 i core=0 held=0 secs=0 start n=0 left=0
-	local out=$WORK/repeat json=$WORK/repeat.json ref
+	local percent=$1 times=$2 i dir=${MIN_RESULTS:-$WORK} start=$SECONDS
+	local made=0
 	race_case "$percent" >"$WORK/race.case"
 	for ((i = 1; i <= times; i++)); do
-		rm -f "$out".*
-		start=$SECONDS
-		"$MMRACE" min --quiet --json --jobs 2 --budget 10m --seed "$i" \
-			--limit storm=100ms -o "$out.case" "$WORK/race.case" \
-			>"$json" 2>"$ERR"
-		secs=$((secs + SECONDS - start))
-		race_core "$out.case"
-		ref=$?
-		[ $ref = 0 ] && core=$((core + 1))
-		n=$((n + $(t_json_get "$json" runs)))
-		left=$((left + $(race_statements "$out.case")))
-		"$MMRACE" replay --quiet --json --jobs 2 --runs 150 \
-			--limit storm=100ms --out "$WORK/out" "$out.case" \
-			>"$WORK/truth.json" 2>>"$ERR"
-		awk -v lo="$(t_json_get "$json" final_lo95)" \
-			-v hi="$(t_json_get "$json" final_hi95)" \
-			-v p="$(t_json_get "$WORK/truth.json" rate.per_run)" \
-			'BEGIN { exit !(lo <= p && p <= hi) }' &&
-			held=$((held + 1))
-		echo "# $i: $((SECONDS - start)) s, core $ref," \
-			"$(t_json_get "$json" final_hits) of" \
-			"$(t_json_get "$json" final_runs) fresh runs, truth" \
-			"$(t_json_get "$WORK/truth.json" rate.per_run)"
+		[ $((SECONDS - start)) -gt "${MIN_SECS:-999999}" ] && break
+		race_min "$dir/$percent-$i" "$i"
+		race_truth "$dir/$percent-$i" 1
+		[ $i = 1 ] || race_truth "$dir/$percent-$((i - 1))" 2
+		made=$i
 	done
-	echo "# $percent % of rounds: core $core of $times, interval right" \
-		"$held of $times, mean of $((n / times)) runs," \
-		"$((secs / times)) s, $((left / times)) statements"
-	[ $((core * 20)) -ge $((times * 17)) ]
-	t_result $? "$percent %: the core in $core of $times"
-	[ $((held * 20)) -ge $((times * 17)) ]
-	t_result $? "$percent %: the interval has the true rate in $held of $times"
+	[ "$made" = 0 ] || race_truth "$dir/$percent-$made" 2
+	for ((i = 1; i <= made; i++)); do
+		race_line "$dir/$percent-$i" "$i"
+	done >"$WORK/lines"
+	race_judge "$percent" "$times" "$made"
+}
+
+# race_min NAME SEED: NAME.case and NAME.json, unless they are there.
+race_min() {
+	local start=$SECONDS
+	[ -s "$1.secs" ] && return
+	rm -f "$1".*
+	"$MMRACE" min --quiet --json --jobs 2 --budget 10m --seed "$2" \
+		--limit storm=100ms -o "$1.case" "$WORK/race.case" \
+		>"$1.json" 2>"$ERR"
+	echo $((SECONDS - start)) >"$1.secs"
+}
+
+# race_truth NAME N: the N-th half of the runs that NAME.case is held against,
+# as "hits runs" to NAME.truth.
+race_truth() {
+	local json=$WORK/truth.json
+	[ -e "$1.truth" ] && [ "$(wc -l <"$1.truth")" -ge "$2" ] && return
+	"$MMRACE" replay --quiet --json --jobs 2 --runs 200 \
+		--seed $((RANDOM * 32768 + RANDOM)) --limit storm=100ms \
+		--out "$WORK/out" "$1.case" >"$json" 2>>"$ERR"
+	echo "$(t_json_get "$json" hits) $(t_json_get "$json" runs)" \
+		>>"$1.truth"
+}
+
+# race_line NAME I: "core held runs secs statements words...", 1 for yes.
+race_line() {
+	local core=0
+	race_core "$1.case" && core=1
+	awk -v i="$2" -v core=$core -v secs="$(cat "$1.secs")" \
+		-v lo="$(t_json_get "$1.json" final_lo95)" \
+		-v hi="$(t_json_get "$1.json" final_hi95)" \
+		-v hits="$(t_json_get "$1.json" final_hits)" \
+		-v runs="$(t_json_get "$1.json" final_runs)" \
+		-v all="$(t_json_get "$1.json" runs)" \
+		-v left="$(race_statements "$1.case")" '
+	{ h += $1; n += $2; part = part sprintf(" %.3f", $1 / $2) }
+	END {
+		held = n && lo <= h / n && h / n <= hi
+		printf "%d %d %d %d %d # %d: %d s, core %s, %d of %d fresh" \
+			" runs (%.3f to %.3f), truth%s: %s\n", core, held,
+			all, secs, left, i, secs, core ? "right" : "WRONG",
+			hits, runs, lo, hi, part, held ? "in" : "OUT"
+	}' "$1.truth"
+}
+
+# race_judge PERCENT TIMES MADE
+race_judge() {
+	local core held
+	cut -d' ' -f6- "$WORK/lines"
+	core=$(awk '{ n += $1 } END { print n + 0 }' "$WORK/lines")
+	held=$(awk '{ n += $2 } END { print n + 0 }' "$WORK/lines")
+	awk -v p="$1" '{ r += $3; s += $4; n += $5 } END { if (NR)
+		printf "# %s %% of rounds: mean of %.0f runs, %.0f s, %.1f" \
+			" statements\n", p, r / NR, s / NR, n / NR }' \
+		"$WORK/lines"
+	if [ "$3" -lt "$2" ]; then
+		t_skip "$1 %: $2 repetitions" \
+			"$3 so far, core right in $core, interval in $held"
+		return
+	fi
+	[ $((core * 20)) -ge $(($2 * 17)) ]
+	t_result $? "$1 %: the core in $core of $2"
+	[ $((held * 20)) -ge $(($2 * 17)) ]
+	t_result $? "$1 %: the interval has the true rate in $held of $2"
 }

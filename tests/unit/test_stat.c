@@ -2,15 +2,18 @@
 /*
  * Red when the interval is not the exact one: the values are those of R's
  * binom.test() and qbeta(), and the definition itself is checked on a grid
- * (the binomial tails at both ends are 2.5 %).
+ * (the binomial tails at both ends are 2.5 %).  Red also when an interval is
+ * not wider for a rate that moves, or is for one that stands still.
  */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <cmocka.h>
 
+#include "../../ops/rng.h"
 #include "../../triage/stat.h"
 
 static void near(double have, double want, double tolerance)
@@ -149,12 +152,102 @@ static void test_poisson(void **state)
 	near(mmr_stat_gamma(1, 7), 1 - exp(-7), 1e-12);
 }
 
+static double draw(struct mmr_rng *r)
+{
+	return (double)(mmr_rng_next(r) >> 11) / 9007199254740992.0;
+}
+
+static void test_spread(void **state)
+{
+	struct mmr_stat_spread s = {0};
+	int i;
+
+	(void)state;
+	/* A hit every other run: parts of 4 that are all alike. */
+	for (i = 0; i < 31; i++)
+		mmr_stat_spread_add(&s, i & 1);
+	near(mmr_stat_spread_factor(&s), 0, 0);
+	assert_int_equal(s.size, 2);
+	for (; i < 64; i++)
+		mmr_stat_spread_add(&s, i & 1);
+	assert_int_equal(s.size, 4);
+	assert_int_equal(s.n, 16);
+	near(mmr_stat_spread_factor(&s), 0, 1e-12);
+	near(mmr_stat_weight(&s), 1, 0);
+	/* All of the first half and none of the second: chi square is the
+	 * number of runs, 16 parts have 15 degrees of freedom. */
+	memset(&s, 0, sizeof(s));
+	for (i = 0; i < 64; i++)
+		mmr_stat_spread_add(&s, i < 32);
+	near(mmr_stat_spread_factor(&s), 64.0 / 15, 1e-12);
+	/* t(15) is 2.131450. */
+	near(mmr_stat_weight(&s),
+	     1.959964 * 1.959964 / (2.131450 * 2.131450) * 15 / 64, 4e-4);
+	/* It never fails, or always: nothing moves. */
+	memset(&s, 0, sizeof(s));
+	for (i = 0; i < 1000; i++)
+		mmr_stat_spread_add(&s, true);
+	near(mmr_stat_weight(&s), 1, 0);
+}
+
+/*
+ * How often the 95 % interval of 80 runs has the mean rate, when the rate is
+ * drawn anew every few runs: the plain one, and the one by parts.
+ */
+static void coverage(double low, double high, double *plain, double *parts)
+{
+	struct mmr_rng r = {77, 0};
+	int i, k, n = 4000;
+	double lo, hi, w, p = low, mean = (low + high) / 2;
+
+	*plain = *parts = 0;
+	for (k = 0; k < n; k++) {
+		struct mmr_stat_spread s = {0};
+		double hits = 0;
+
+		for (i = 0; i < 80; i++) {
+			bool hit;
+
+			if (i % 8 == 0)
+				p = draw(&r) < 0.5 ? low : high;
+			hit = draw(&r) < p;
+			hits += hit;
+			mmr_stat_spread_add(&s, hit);
+		}
+		mmr_stat_interval(hits, 80, 0.95, &lo, &hi);
+		*plain += lo <= mean && mean <= hi;
+		w = mmr_stat_weight(&s);
+		mmr_stat_interval(hits * w, 80 * w, 0.95, &lo, &hi);
+		*parts += lo <= mean && mean <= hi;
+	}
+	*plain /= n;
+	*parts /= n;
+	print_message("rate %.2f or %.2f: plain %.3f, by parts %.3f\n", low,
+		      high, *plain, *parts);
+}
+
+static void test_coverage(void **state)
+{
+	double plain, parts;
+
+	(void)state;
+	coverage(0.8, 0.8, &plain, &parts);
+	assert_true(plain > 0.94 && parts >= plain && parts < 0.99);
+	coverage(0.4, 0.8, &plain, &parts);
+	assert_true(plain < 0.89 && parts > 0.92);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_known), cmocka_unit_test(test_definition),
-		cmocka_unit_test(test_large), cmocka_unit_test(test_beta),
-		cmocka_unit_test(test_runs),  cmocka_unit_test(test_poisson),
+		cmocka_unit_test(test_known),
+		cmocka_unit_test(test_definition),
+		cmocka_unit_test(test_large),
+		cmocka_unit_test(test_beta),
+		cmocka_unit_test(test_runs),
+		cmocka_unit_test(test_poisson),
+		cmocka_unit_test(test_spread),
+		cmocka_unit_test(test_coverage),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
