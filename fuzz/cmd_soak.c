@@ -229,6 +229,7 @@ int mmr_cmd_soak(int argc, char **argv)
 	own.out = o.out ? o.out : OUT_DIR;
 	own.quiet = o.quiet;
 	own.json = o.json;
+	mmr_cap_yield();
 	if (own.gentle && mmr_cap_gentle())
 		fprintf(stderr, "mmrace soak: --gentle: the priority cannot be "
 				"lowered\n");

@@ -18,11 +18,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cap_guard.h"
 #include "cgroup.h"
 #include "sample.h"
 
-#define PIDS_MAX 8192
+#define PIDS_MAX 8192 /* or a quarter of what the machine may have */
 #define SWAP_MAX (512ULL << 20)
+#define YIELD 5 /* nice: a third of the CPU time of one that does not yield */
 #define REMOVE_MS 200
 #define MAX_CHILDREN 64
 
@@ -34,8 +36,8 @@ static struct {
 	char memory[MMR_CGROUP_PATH], pids[MMR_CGROUP_PATH];
 	char tasks[MMR_CGROUP_PATH]; /* where processes live */
 	char freezer[MMR_CGROUP_PATH], freezer_base[MMR_CGROUP_PATH]; /* v1 */
-	uint64_t bytes;
-	char text[160];
+	uint64_t bytes, processes;
+	char text[200];
 } cap;
 
 static unsigned int share_percent = 50;
@@ -43,6 +45,14 @@ static unsigned int share_percent = 50;
 void mmr_cap_share(unsigned int percent)
 {
 	share_percent = percent;
+}
+
+void mmr_cap_yield(void)
+{
+	/* As it was, or weaker; it needs no right. */
+	errno = 0;
+	if (getpriority(PRIO_PROCESS, 0) < YIELD && !errno)
+		(void)!setpriority(PRIO_PROCESS, 0, YIELD);
 }
 
 int mmr_cap_gentle(void)
@@ -63,6 +73,19 @@ static uint64_t share_of_memory(void)
 	uint64_t kb = mmr_cgroup_get("/proc", "meminfo", "MemTotal:");
 
 	return kb == ~0ULL ? 1ULL << 30 : kb / 100 * share_percent * 1024;
+}
+
+static uint64_t share_of_processes(void)
+{
+	static const char *const limits[] = {"threads-max", "pid_max"};
+	uint64_t n = PIDS_MAX, max;
+
+	for (int i = 0; i < 2; i++) {
+		max = mmr_cgroup_get("/proc/sys/kernel", limits[i], "");
+		if (max != ~0ULL && max / 4 < n)
+			n = max / 4;
+	}
+	return n;
 }
 
 static void smaller(const char *dir, const char *file)
@@ -107,7 +130,7 @@ static int make_v2(const char *own)
 		mmr_cgroup_remove(cap.memory, 0);
 		return rc;
 	}
-	mmr_cgroup_put_number(cap.memory, "pids.max", PIDS_MAX);
+	mmr_cgroup_put_number(cap.memory, "pids.max", cap.processes);
 	mmr_cgroup_put(cap.memory, "cgroup.subtree_control", "+memory");
 	cap.mode = CAP_V2;
 	cap_swap();
@@ -176,7 +199,7 @@ static int make_all_v1(void)
 	}
 	if (mmr_cgroup_own("pids", own, sizeof(own)) ||
 	    make_v1(own, cap.pids, sizeof(cap.pids)) ||
-	    mmr_cgroup_put_number(cap.pids, "pids.max", PIDS_MAX)) {
+	    mmr_cgroup_put_number(cap.pids, "pids.max", cap.processes)) {
 		if (cap.pids[0])
 			rmdir(cap.pids);
 		cap.pids[0] = 0;
@@ -217,30 +240,38 @@ static void clean_up(void)
 int mmr_cap_start(void)
 {
 	static const char *const by[] = {"", "", "cgroup v1", "cgroup v2"};
+	bool guarded;
+	char pids[40] = "";
 
 	memset(&cap, 0, sizeof(cap));
 	cap.bytes = share_of_memory();
+	cap.processes = share_of_processes();
 	clean_up();
 	if (!start_v2() || !start_v1()) {
+		if (cap.pids[0])
+			snprintf(pids, sizeof(pids), " and %d processes",
+				 (int)cap.processes);
 		snprintf(cap.text, sizeof(cap.text), "memory %.1f GiB%s by %s",
-			 (double)cap.bytes / (1 << 30),
-			 cap.pids[0] ? " and 8192 processes" : "",
-			 by[cap.mode]);
+			 (double)cap.bytes / (1 << 30), pids, by[cap.mode]);
 		return 0;
 	}
 	cap.mode = CAP_RLIMIT;
+	guarded = !mmr_cap_guard_start(cap.bytes);
 	snprintf(cap.text, sizeof(cap.text),
 		 "no cgroup can be made here: memory is capped for each "
-		 "process of a case (%.1f GiB, by rlimit), not for all "
-		 "together",
-		 (double)cap.bytes / (1 << 30));
+		 "process of a case (%.1f GiB, by rlimit), %s",
+		 (double)cap.bytes / (1 << 30),
+		 guarded ? "and for all together by ending the largest"
+			 : "not for all together");
 	return 0;
 }
 
 void mmr_cap_stop(void)
 {
-	int lock = mmr_cgroup_lock();
+	int lock;
 
+	mmr_cap_guard_stop();
+	lock = mmr_cgroup_lock();
 	if (*cap.memory)
 		mmr_cgroup_remove(cap.memory, REMOVE_MS);
 	if (*cap.pids && strcmp(cap.memory, cap.pids))
@@ -333,7 +364,12 @@ uint64_t mmr_cap_oom_kills(void)
 	else if (cap.mode == CAP_V1)
 		n = mmr_cgroup_get(cap.memory, "memory.oom_control",
 				   "oom_kill ");
-	return n == ~0ULL ? 0 : n;
+	return (n == ~0ULL ? 0 : n) + mmr_cap_guard_kills();
+}
+
+uint64_t mmr_cap_bytes(void)
+{
+	return cap.mode == CAP_NONE ? 0 : cap.bytes;
 }
 
 const char *mmr_cap_text(int *ok)

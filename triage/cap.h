@@ -13,6 +13,9 @@
 /* The share of the machine's memory, in percent, instead of 50: in a guest that
  * has nothing else to do.  Before mmr_cap_start(). */
 void mmr_cap_share(unsigned int percent);
+/* Gives way to others that want the CPU: nice 5, inherited by all that is
+ * started.  Before mmr_cap_start(), on the main thread before others. */
+void mmr_cap_yield(void);
 /* For a machine that others use: a tenth of its memory, the lowest priority for
  * CPU (nice 19, inherited by all that is started) and disk.  Before
  * mmr_cap_start(), on the main thread before others.  0 or -errno. */
@@ -42,6 +45,8 @@ int mmr_cap_groups(struct mmr_cap_groups *g);
 int64_t mmr_cap_use_kb(const char *field);
 /* Processes that the OOM killer took because of our memory cap so far. */
 uint64_t mmr_cap_oom_kills(void);
+/* The cap of memory, bytes; 0: none holds. */
+uint64_t mmr_cap_bytes(void);
 /* "memory 11.7 GiB and 8192 processes by cgroup v1", for doctor; a sentence
  * that says what is missing when ok is set to 0. */
 const char *mmr_cap_text(int *ok);

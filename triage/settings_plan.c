@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "../ops/setting.h"
+#include "cap.h"
 #include "settings.h"
 
 /* The change of that setting, a new one when there is none yet.  NULL: an
@@ -180,6 +181,10 @@ int mmr_settings_room(const struct mmr_changes *p, char *text, size_t n)
 	for (i = 0; i < p->n; i++) {
 		const struct mmr_change *ch = &p->change[i];
 		int64_t room = avail_kb / 10 * 9 / huge_kb;
+		int64_t cap = (int64_t)(mmr_cap_bytes() >> 10) / huge_kb;
+
+		if (cap && cap < room)
+			room = cap;
 
 		if (strcmp(mmr_change_name(ch), "nr_hugepages") ||
 		    ch->hi - ch->before <= room)
