@@ -51,17 +51,22 @@ t_rc 'resume of a finished soak: nothing to do' 0
 t_result $? 'and nothing done'
 
 # Shards joined, in any order, twice: the whole.
-for ((i = 0; i < 4; i++)); do
-	soak --seed 7 --cases 30 --shard $i/4 --quiet --out "$WORK/s$i" \
-		>/dev/null 2>&1
-done
-soak --seed 7 --cases 30 --quiet --out "$WORK/whole" >/dev/null 2>&1
-t_run "$MMRACE" merge "$WORK/s2" "$WORK/s0" "$WORK/s3" "$WORK/s1" \
-	-o "$WORK/all"
-t_rc 'merge of four shards' 0
+for ((i = 0; i < 8; i++)); do
+	soak --seed 7 --cases 40 --shard $i/8 --revisit 0 --quiet \
+		--out "$WORK/s$i" >/dev/null 2>&1
+	# Numbers within the shard, as those of the whole.
+	numbers "$WORK/s$i" | awk -v i=$i '{ print $1 * 8 + i }'
+done | sort -n >"$WORK/parts"
+soak --seed 7 --cases 40 --revisit 0 --quiet --out "$WORK/whole" \
+	>/dev/null 2>&1
+numbers "$WORK/whole" >"$WORK/got"
+cmp -s "$WORK/parts" "$WORK/got" && [ "$(wc -l <"$WORK/got")" = 40 ]
+t_result $? 'eight shards run the cases of the one, each once'
+t_run "$MMRACE" merge "$WORK"/s[2750] "$WORK"/s[1346] -o "$WORK/all"
+t_rc 'merge of eight shards' 0
 n=$(counted "$WORK/all")
-[ "$n" = 30 ] && [ "$(counted "$WORK/whole")" = 30 ]
-t_result $? "four shards are one soak ($n cases)"
+[ "$n" = 40 ] && [ "$(counted "$WORK/whole")" = 40 ]
+t_result $? "eight shards are one soak ($n cases)"
 cp "$WORK/all/ledger.jsonl" "$WORK/once"
 t_run "$MMRACE" merge "$WORK/s1" "$WORK/all" -o "$WORK/all" --json
 t_rc 'merge once more' 0
@@ -141,12 +146,32 @@ wait $listener 2>/dev/null
 	"$WORK/m.prom" >"$WORK/odd" && [ -s "$WORK/m.prom" ]
 t_result $? 'metrics: the text format'
 t_note 'odd lines:' "$WORK/odd"
-same=0
-for v in nothing void skipped hang tool-failed; do
-	a=$(sed -n "s/^mmrace_cases_total{verdict=\"$v\"} //p" "$WORK/m.prom")
-	b=$(t_json_get "$WORK/r/soak.json" "verdicts.$v")
-	[ -n "$a" ] && [ "$a" = "$b" ] && same=$((same + 1))
-done
-[ $same = 5 ]
-t_result $? 'metrics: the verdicts of soak.json, by name and number'
+# Every verdict there is has its name everywhere: metrics and soak.json have all
+# of them, and what status counts by them is the same.
+verdicts_of() {
+	sed -n '/"verdicts"/,/}/s/^ *"\([a-z-]*\)": \([0-9][0-9]*\),*$/\1 \2/p' \
+		"$1/soak.json" | sort
+}
+verdicts_of "$WORK/r" >"$WORK/of_json"
+sed -n 's/^mmrace_cases_total{verdict="\(.*\)"} /\1 /p' "$WORK/m.prom" |
+	sort >"$WORK/of_metrics"
+t_same 'metrics: the verdicts of soak.json, by name and number' \
+	"$WORK/of_json" "$WORK/of_metrics"
+for v in nothing void skipped fault-storm long-syscall long-exit \
+	lock-starvation hang kernel-log corruption leak crash tool-failed known; do
+	grep -q "^$v " "$WORK/of_json" || echo "$v"
+done >"$WORK/none"
+[ ! -s "$WORK/none" ]
+t_result $? 'all of the documented ones'
+verdicts_of "$WORK/whole" | grep -v ' 0$' >"$WORK/some"
+"$MMRACE" status "$WORK/whole" --json | sed 's/.*"ledger"//' |
+	grep -o '"verdicts": *{[^}]*}' | grep -o '"[a-z-]*": *[0-9][0-9]*' |
+	tr -d '"' | tr -s ': ' ' ' | sort >"$WORK/of_status"
+t_same 'status --json: the same' "$WORK/some" "$WORK/of_status"
+t_run "$MMRACE" status "$WORK/whole"
+while read -r v n; do
+	grep -Eq "^    (.* )?$v $n( |\$)" "$OUT" || echo "$v $n"
+done <"$WORK/some" >"$WORK/none"
+[ ! -s "$WORK/none" ]
+t_result $? 'status: likewise'
 t_done
