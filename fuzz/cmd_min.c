@@ -146,6 +146,7 @@ static void print_json(const struct mmr_min_result *r, const char *path,
 			    json_string(r->text));
 	json_object_set_new(j, "signature", json_string(r->signature));
 	json_object_set_new(j, "complete", json_boolean(r->complete));
+	json_object_set_new(j, "faded", json_boolean(r->faded));
 	json_object_set_new(j, "continued", json_boolean(r->continued));
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		json_object_set_new(j, numbers[i].key,
@@ -189,6 +190,9 @@ static int report(const struct mmr_cmd_opts *o, const struct mmr_min_result *r,
 			(unsigned long long)r->final_runs,
 			(unsigned long long)r->runs, path,
 			r->complete ? ""
+			: r->faded  ? "; its rate fell below five times that "
+				      "of false alarms: nothing more was taken "
+				      "away"
 				    : "; the time was over: the same command "
 				      "goes on from there");
 	free(text);

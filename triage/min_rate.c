@@ -17,7 +17,8 @@
 #define REF_HITS 20
 #define NULL_RUNS 12 /* times 1/p: shows f >= p/3 with 98 % */
 /* Parts of p: too many false alarms, by a quick look and by a thorough one; and
- * few enough.  The rule is 1/5. */
+ * few enough. */
+#define RULE 0.2
 #define NULL_WRONG 0.35
 #define NULL_WRONG_AGAIN 0.25
 #define NULL_FINE 0.12
@@ -282,6 +283,23 @@ static bool differs(const struct mmr_search_tally *a,
 	       CHANGE * sqrt(all * (1 - all) * (1 / na + 1 / nb) + 1e-12);
 }
 
+/* There is a new anchor.  Is it still five times the rate of false alarms, and
+ * have there been enough runs to tell?  1, -ECANCELED, or another -errno. */
+static int above_false(struct mmr_search *s)
+{
+	double known = (double)s->null.runs + s->pool_runs;
+	int rc;
+
+	if (known >= NULL_RUNS / s->p && s->p >= mmr_search_false(s) / RULE)
+		return 1;
+	rc = mmr_search_null(s, 1e9);
+	if (rc || !s->refused)
+		return rc ? rc : 1;
+	s->refused = false;
+	s->faded = true;
+	return -ECANCELED;
+}
+
 /*
  * Original and best both fail less often than the anchor says.  Either that
  * was too high by chance, then more runs make it better; or the rate itself
@@ -325,7 +343,8 @@ static int recalibrate(struct mmr_search *s, struct mmr_search_tally *c)
 		if (p->pi[i] > 0.5)
 			p->pi[i] = 0.5;
 	mmr_search_note(s, &st, c);
-	return 0;
+	rc = above_false(s);
+	return rc < 0 ? rc : 0;
 }
 
 /*

@@ -176,6 +176,7 @@ struct mmr_search {
 	double pool_runs, pool_hits;
 	bool null_thorough; /* it was asked twice */
 	bool refused;	    /* p < 5 f */
+	bool faded;	    /* so since the rate fell: what was taken stays */
 
 	int recalibrated, changes;   /* of the original's rate meanwhile */
 	struct mmr_search_tally all; /* everything */
@@ -218,7 +219,7 @@ int mmr_search_null(struct mmr_search *s, double limit)
  * earlier one to go on with (NULL).  twice: what stays is looked at again;
  * rough: another pass does.
  * out (n flags) gets what is taken away, also on error.  0, -errno, or
- * -ECANCELED: too many false alarms (s->refused).
+ * -ECANCELED: too many false alarms (s->refused, s->faded).
  */
 struct mmr_search_reduce {
 	int n;

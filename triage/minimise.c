@@ -405,9 +405,11 @@ static int go_on(struct mmr_min *m)
 	return 1;
 }
 
-static bool over(int rc)
+/* No time any more, or nothing more to be learnt: what there is, is it. */
+static bool over(const struct mmr_min *m, int rc)
 {
-	return rc == -ETIME || rc == -EINTR;
+	return rc == -ETIME || rc == -EINTR ||
+	       (rc == -ECANCELED && m->search.faded);
 }
 
 static int minimise(struct mmr_min *m)
@@ -418,7 +420,7 @@ static int minimise(struct mmr_min *m)
 		rc = begin(m);
 	else if (rc > 0)
 		rc = go_on(m);
-	if (!rc || (rc < 0 && (!over(rc) || !m->res->reproduced)))
+	if (!rc || (rc < 0 && (!over(m, rc) || !m->res->reproduced)))
 		return rc;
 	rc = rc < 0 ? rc : 0;
 	while (!rc && m->phase < MMR_MIN_DONE) {
@@ -428,15 +430,15 @@ static int minimise(struct mmr_min *m)
 		if (!rc)
 			rc = mmr_min_save(m);
 	}
-	/* Out of time, or interrupted: what there is, is the result. */
-	if (rc && !over(rc))
+	if (rc && !over(m, rc))
 		return rc;
 	m->res->complete = !rc;
+	m->res->faded = m->search.faded;
 	if (rc && m->rounds) /* what it was reduced with */
 		m->best->rounds = (int64_t)m->rounds;
 	if (rc != -EINTR)
 		rc = finish(m);
-	if (rc && !over(rc))
+	if (rc && !over(m, rc))
 		return rc;
 	err = mmr_min_save_result(m);
 	return err;

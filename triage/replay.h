@@ -133,7 +133,8 @@ struct mmr_min_result {
 	double final_s;			 /* seconds that the fresh runs took */
 	struct mmr_min_without *without; /* nwithout of them */
 	int nwithout;
-	bool complete;	/* nothing more goes; else the time was over */
+	bool complete;	/* nothing more goes; else the time was over, or */
+	bool faded;	/* the rate fell below five times that of nothing */
 	bool continued; /* from an earlier run's state */
 	int reproduced; /* 0: nothing was done, text says why */
 	enum mmr_verdict verdict; /* of the failure; else of the last run */

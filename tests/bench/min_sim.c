@@ -449,6 +449,7 @@ static int report(const struct world *w, int reps, uint64_t seed)
 		HARD(name, n, k, 0.3, f, other, factor, dep),                  \
 		HARD(name, n, k, 0.05, f, other, factor, dep)
 
+#define ALL "all of it, 120, 0.5 %"
 #define SHORT(p, dep)                                                          \
 	{                                                                      \
 		"20, 6 needed, time for 100 runs", 20, 6, p, 0, 0, 0, dep, 0,  \
@@ -470,7 +471,11 @@ static const struct world worlds[] = {
 	RATES("120 elements", 120, 4, 0, 0, 0, false),
 	RATES("dependent ones", 40, 4, 0, 0, 0, true),
 	RATES("p changes by 3", 40, 4, 0, 0, 3, false),
-	RATES("all of it, 120, 0.5 %", 120, 6, 0.005, 0.05, 3, true),
+	HARD(ALL, 120, 6, 1, 0.005, 0.05, 3, true),
+	HARD(ALL, 120, 6, 0.3, 0.005, 0.05, 3, true),
+	/* In every other repetition p falls to 3.3 f on the way, which would
+	 * have been refused: measured, but there is no target for it. */
+	{ALL, 120, 6, 0.05, 0.005, 0.05, 3, true, 0, 0, 0, 0},
 	SHORT(0.9, false),
 	SHORT(0.5, false),
 	SHORT(0.3, false),

@@ -6,9 +6,10 @@
  * another order than that of their start; an element goes and what depends on
  * it stays; a void run is taken for a miss; another failure for the wanted one;
  * false alarms go unnoticed; a rate that slides away is kept, or one that
- * changed by itself is held against the candidates; an interrupt or the end of
- * the budget loses what was accepted; two signatures of one failure are taken
- * for two.
+ * changed by itself is held against the candidates, or goes on being reduced
+ * when it has fallen below that of false alarms; an interrupt or the end of the
+ * budget loses what was accepted; two signatures of one failure are taken for
+ * two.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -329,6 +330,37 @@ static void test_change(void **state)
 	assert_int_equal(over, 0);
 }
 
+/* It falls to three times that of false alarms: what is left stays, and what
+ * was taken before stays so. */
+static void test_fade(void **state)
+{
+	int i, rc, over = 0, faded = 0, refused = 0, took = 0;
+	uint8_t gone[N];
+	struct mmr_search m;
+
+	(void)state;
+	for (i = 0; i < 40; i++) {
+		struct toy t;
+
+		toy_init(&t, 0.5, 7500 + (uint64_t)i);
+		t.f = 0.005;
+		t.change_at = 90;
+		t.change = 0.03;
+		rc = search(&m, &t, 1, gone);
+		/* Refused: its false alarms were seen before its rate. */
+		assert_int_equal(rc, m.faded || m.refused ? -ECANCELED : 0);
+		assert_false(m.faded && m.refused);
+		faded += m.faded;
+		refused += m.refused;
+		took += m.faded && t.accepts > 0;
+		(void)wrong(&t, gone, &over);
+	}
+	print_message("faded %d, refused %d of 40, over %d\n", faded, refused,
+		      over);
+	assert_true(faded >= 30 && took >= 20);
+	assert_true(over <= 1);
+}
+
 static void test_cut_off(void **state)
 {
 	uint8_t gone[N];
@@ -383,6 +415,7 @@ int main(void)
 		cmocka_unit_test(test_change),
 		cmocka_unit_test(test_cut_off),
 		cmocka_unit_test(test_same_failure),
+		cmocka_unit_test(test_fade),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
