@@ -112,6 +112,12 @@ static int set_resume(void *own, const char *value)
 	return 0;
 }
 
+static int set_shrink_guest(void *own, const char *value)
+{
+	((struct mmr_soak_opts *)own)->shrink.kernel = value;
+	return 0;
+}
+
 static int set_metrics(void *own, const char *value)
 {
 	((struct mmr_soak_opts *)own)->metrics = value;
@@ -159,6 +165,9 @@ static const struct mmr_opt own_opts[] = {
 	{"revisit", "PERCENT",
 	 "of the time goes to suspects and findings: again, smaller (10)",
 	 set_revisit},
+	{"shrink-guest", "KERNEL",
+	 "findings are made smaller in a guest of this kernel, not here",
+	 set_shrink_guest},
 	{"quarantine", "N",
 	 "stop when N tasks could not be killed (default 32)", set_quarantine},
 	{"gentle", NULL,
@@ -236,6 +245,14 @@ int mmr_cmd_soak(int argc, char **argv)
 	/* The same guests go on while they are healthy, one for each job. */
 	o.guest.reuse = true;
 	o.guest.count = own.jobs;
+	if (own.shrink.kernel) {
+		const char *kernel = own.shrink.kernel;
+
+		own.shrink = o.guest; /* its size is that of --guest-mem .. */
+		own.shrink.kernel = kernel;
+		own.shrink.reuse = false;
+		own.shrink.count = 1;
+	}
 	mmr_evidence_spool(own.out);
 	rc = mmr_opts_engine_start(&o);
 	if (rc)

@@ -119,7 +119,6 @@ static void found(struct mmr_soak_job *job, const struct mmr_case *c,
 	struct mmr_soak_finding *f;
 	struct mmr_case *exact;
 	struct mmr_rate rate;
-	char path[300] = "";
 	bool again;
 	int rc;
 
@@ -143,15 +142,15 @@ static void found(struct mmr_soak_job *job, const struct mmr_case *c,
 	f = find_finding(s, res->id);
 	if (f)
 		f->rate = rate;
+	if (f && rate.hits && !res->quarantined && !s->opts->until_found) {
+		f->to_shrink = true;
+		s->to_shrink++;
+	}
 	rc = mmr_finding_rate(s->opts->out, exact ? exact : c, res, &rate);
-	if (f)
-		snprintf(path, sizeof(path), "%s", f->path);
 	pthread_mutex_unlock(&s->finding_lock);
 	if (rc)
 		mmr_soak_say(s, "cannot store the rate of %s: %s", res->id,
 			     strerror(-rc));
-	if (path[0] && !res->quarantined)
-		mmr_soak_shrink(job, exact ? exact : c, &rate, path);
 	mmr_case_free(exact);
 }
 
@@ -250,6 +249,8 @@ static void *job_main(void *arg)
 			break;
 		if (mmr_soak_book_wants(s, i))
 			one_case(job, s->base + all, i);
+		if (s->to_shrink)
+			mmr_soak_shrink(job);
 	}
 	return NULL;
 }
@@ -288,6 +289,7 @@ static int run_jobs(struct mmr_soak *s)
 	while (opened--)
 		mmr_soak_disk_close(&jobs[opened]);
 	s->end_ns = mmr_clock_monotonic();
+	mmr_soak_shrink_end(s);
 	free(jobs);
 	return rc;
 }
@@ -338,6 +340,7 @@ static int start(struct mmr_soak *s, const struct mmr_soak_opts *opts)
 		s->base = (uint64_t)mmr_clock_monotonic();
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->finding_lock, NULL);
+	pthread_mutex_init(&s->shrink_lock, NULL);
 	rc = mmr_mkdir_p(opts->out);
 	if (rc) {
 		mmr_opts_error("%s: %s", opts->out, strerror(-rc));

@@ -3,6 +3,7 @@
 #ifndef MMR_FUZZ_SOAK_H
 #define MMR_FUZZ_SOAK_H
 
+#include "../triage/guest.h"
 #include "../triage/run.h"
 #include "gen.h"
 
@@ -24,9 +25,12 @@ struct mmr_soak_opts {
 	const char *metrics; /* Prometheus text file, NULL: none */
 	const char *log;     /* file of messages, rotated; NULL: none */
 	uint64_t quota;	     /* bytes that out may hold; 0: by free space */
-	int revisit;	     /* share of the time, percent; 0: none */
-	int quarantine;	     /* tasks that cannot be killed: then it stops */
-	bool gentle;	     /* others use this machine */
+	/* Findings are made smaller in this guest, kernel NULL: where they were
+	 * found. */
+	struct mmr_guest_opts shrink;
+	int revisit;	/* share of the time, percent; 0: none */
+	int quarantine; /* tasks that cannot be killed: then it stops */
+	bool gentle;	/* others use this machine */
 	bool quiet, json;
 };
 

@@ -59,6 +59,7 @@ struct mmr_soak_finding {
 	char id[48], path[300], text[400];
 	uint64_t seed, count;
 	struct mmr_rate rate;
+	bool to_shrink; /* it is confirmed, and as large as it was found */
 };
 
 /* A case that was slow again and again, soak_revisit.c. */
@@ -122,6 +123,12 @@ struct mmr_soak {
 	struct mmr_soak_suspect confirmed[MMR_SOAK_SUSPECTS];
 	int nconfirmed; /* also those that have no place there */
 	int64_t pause_max_ns, pause_before_ns, pause_since_ns;
+	/* Of --shrink-guest: opened when it is needed, under shrink_lock, which
+	 * who uses it holds. */
+	struct mmr_guest *shrink_guest;
+	_Atomic int to_shrink; /* findings that are */
+	bool shrink_failed;
+	pthread_mutex_t shrink_lock;
 	_Atomic int64_t revisit_ns; /* time spent on what was seen before */
 	_Atomic int nfindings;	    /* jobs look at it without the lock */
 };
@@ -214,10 +221,11 @@ struct mmr_case *mmr_soak_confirm(struct mmr_soak_job *job,
 				  const struct mmr_case *c,
 				  const struct mmr_run_result *first,
 				  struct mmr_rate *rate);
-/* Makes the case of a finding smaller, folder/min.case, while its share of
- * the time lasts. */
-void mmr_soak_shrink(struct mmr_soak_job *job, const struct mmr_case *c,
-		     const struct mmr_rate *rate, const char *folder);
+/* Makes the case of a finding smaller, folder/min.case, if one waits for that
+ * and its share of the time allows it.  Between two cases. */
+void mmr_soak_shrink(struct mmr_soak_job *job);
+/* The guest of --shrink-guest goes, when there is one.  After the jobs. */
+void mmr_soak_shrink_end(struct mmr_soak *s);
 /* A run in which nothing was found: was it slow, and is it again? */
 void mmr_soak_suspect(struct mmr_soak_job *job, const struct mmr_case *c,
 		      uint64_t seed, const struct mmr_run_result *res);

@@ -33,6 +33,7 @@
 #define RATE 0.5 /* of a case that is slow by itself */
 #define SHRINK_MIN_NS 10000000000LL
 #define SHRINK_MAX_NS 300000000000LL
+#define BOOT_NS 150000000000LL /* no guest takes longer to boot */
 
 /* May it take some more of the time? */
 static int64_t allowance(struct mmr_soak *s)
@@ -217,7 +218,9 @@ void mmr_soak_suspect(struct mmr_soak_job *job, const struct mmr_case *c,
 	/* Never less than what this soak can have seen by now. */
 	null = 3 * (double)(s->suspects + 1) / (double)(s->stat.cases + 1);
 	pthread_mutex_unlock(&s->lock);
-	if (stmt < 0 || allowance(s) <= 0 || mmr_soak_over(s))
+	/* What was found goes first: it waits until its share is large enough
+	 * for a start. */
+	if (stmt < 0 || s->to_shrink || allowance(s) <= 0 || mmr_soak_over(s))
 		return;
 	null = null > RATE / 2 ? RATE / 2 : null;
 	found.op = mmr_case_stmt(c, stmt)->op;
@@ -235,37 +238,100 @@ void mmr_soak_suspect(struct mmr_soak_job *job, const struct mmr_case *c,
 	spend(s, start);
 }
 
-void mmr_soak_shrink(struct mmr_soak_job *job, const struct mmr_case *c,
-		     const struct mmr_rate *rate, const char *folder)
+/* The guest of --shrink-guest, NULL: it does not come up.  Under shrink_lock.
+ */
+static struct mmr_guest *shrink_guest(struct mmr_soak *s)
+{
+	char text[400] = "";
+
+	if (s->shrink_guest || s->shrink_failed)
+		return s->shrink_guest;
+	if (mmr_guest_open(&s->opts->shrink, &s->shrink_guest, text,
+			   sizeof(text))) {
+		s->shrink_guest = NULL;
+		s->shrink_failed = true; /* nor will it the next time */
+		mmr_soak_say(s, "--shrink-guest: %s", text);
+	}
+	return s->shrink_guest;
+}
+
+void mmr_soak_shrink_end(struct mmr_soak *s)
+{
+	if (s->shrink_guest)
+		mmr_guest_close(s->shrink_guest);
+	s->shrink_guest = NULL;
+}
+
+/* The first one that waits, which waits no more; its folder. */
+static bool take(struct mmr_soak *s, char *folder, size_t n)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&s->finding_lock);
+	for (int i = 0; i < s->nfindings && !found; i++) {
+		found = s->findings[i].to_shrink;
+		if (!found)
+			continue;
+		s->findings[i].to_shrink = false;
+		s->to_shrink--;
+		snprintf(folder, n, "%s", s->findings[i].path);
+	}
+	pthread_mutex_unlock(&s->finding_lock);
+	return found;
+}
+
+static void shrink(struct mmr_soak_job *job, int64_t budget_ns,
+		   const char *folder)
 {
 	struct mmr_soak *s = job->soak;
-	struct mmr_min_result res = {0};
 	struct mmr_min_opts o = {.run = job->run};
-	int64_t start = mmr_clock_monotonic(), left = INT64_MAX;
-	struct mmr_case *copy;
+	struct mmr_min_result res = {0};
+	int64_t start = mmr_clock_monotonic();
+	struct mmr_case *c;
+	struct mmr_diag diag;
 	char path[400];
 
-	if (s->deadline_ns)
-		left = (s->deadline_ns - start) / 2;
-	o.budget_ns = allowance(s);
-	if (o.budget_ns > left)
-		o.budget_ns = left;
-	if (o.budget_ns > SHRINK_MAX_NS)
-		o.budget_ns = SHRINK_MAX_NS;
-	if (o.budget_ns < SHRINK_MIN_NS || !rate->hits ||
-	    s->opts->until_found || mmr_soak_over(s))
+	snprintf(path, sizeof(path), "%s/case.case", folder);
+	if (mmr_case_load(path, &c, &diag, NULL, NULL))
 		return;
-	copy = mmr_case_clone(c);
-	if (!copy)
-		return;
-	copy->seen_hits = (int64_t)rate->hits;
-	copy->seen_runs = (int64_t)rate->runs;
+	if (s->opts->shrink.kernel)
+		o.run.guest = shrink_guest(s);
 	snprintf(path, sizeof(path), "%s/min.case", folder);
 	o.best_path = path;
 	o.run.on_finding = NULL;
-	if (mmr_minimise(copy, &o, &res))
+	o.run.seed = c->origin.has_seed ? c->origin.seed : 0;
+	/* Also the boot of the guest was some of its time. */
+	o.budget_ns = budget_ns - (mmr_clock_monotonic() - start);
+	if ((!s->opts->shrink.kernel || o.run.guest) && o.budget_ns > 0 &&
+	    mmr_minimise(c, &o, &res))
 		mmr_soak_say(s, "%s could not be written", path);
 	mmr_case_free(res.best);
-	mmr_case_free(copy);
+	mmr_case_free(c);
+}
+
+void mmr_soak_shrink(struct mmr_soak_job *job)
+{
+	struct mmr_soak *s = job->soak;
+	bool in_guest = s->opts->shrink.kernel != NULL;
+	int64_t start = mmr_clock_monotonic(), left = INT64_MAX, budget;
+	char folder[300];
+
+	if (s->deadline_ns)
+		left = (s->deadline_ns - start) / 2;
+	budget = allowance(s);
+	if (budget > left)
+		budget = left;
+	if (budget > SHRINK_MAX_NS)
+		budget = SHRINK_MAX_NS;
+	if (budget < SHRINK_MIN_NS || mmr_soak_over(s))
+		return;
+	/* There is one guest, which may have to boot first. */
+	if (in_guest && ((!s->shrink_guest && left < BOOT_NS) ||
+			 pthread_mutex_trylock(&s->shrink_lock)))
+		return;
+	if (take(s, folder, sizeof(folder)))
+		shrink(job, budget, folder);
+	if (in_guest)
+		pthread_mutex_unlock(&s->shrink_lock);
 	spend(s, start);
 }
