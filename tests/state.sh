@@ -39,8 +39,32 @@ dead_groups() {
 # new_dead BASE: of them those that were not there at the start.
 new_dead() { dead_groups | grep -vxFf "$1"; }
 
+# counted: without the counts of huge pages where the kernel has lost them: it
+# keeps pages then that nobody has.  The settings are compared all the same.
+counted() {
+	if pool_is_broken; then
+		grep -v '^HugePages_'
+	else
+		cat
+	fi
+}
+
 # as_before FILE: the state is what FILE says and nothing is left.  Others may
 # use mmrace on this machine at the same time; then it takes a moment.
 as_before() {
-	machine_state | cmp -s - "$1" && [ -z "$(new_dead "$1.dead")" ]
+	machine_state | counted | cmp -s - <(counted <"$1") &&
+		[ -z "$(new_dead "$1.dead")" ]
+}
+
+# note_difference FILE: what differs from it, and what is left.
+note_difference() {
+	machine_state | counted | diff <(counted <"$1") - >"$WORK/diff"
+	t_note 'differs:' "$WORK/diff"
+	new_dead "$1.dead" >"$WORK/dead"
+	t_note 'left:' "$WORK/dead"
+}
+
+# note_pool: says so when that is the case.
+note_pool() {
+	pool_is_broken && t_note "counts of huge pages set aside: $POOL_BROKEN"
 }
