@@ -25,12 +25,7 @@ static int set_against(void *own, const char *value)
 	return 0;
 }
 
-static int set_all(void *own, const char *value)
-{
-	(void)value;
-	((struct own *)own)->all = true;
-	return 0;
-}
+MMR_OPT_FLAG(set_all, struct own, all);
 
 static const struct mmr_opt own_opts[] = {
 	{"against", "KERNEL",

@@ -11,12 +11,7 @@ struct own {
 	bool calibrate;
 };
 
-static int set_calibrate(void *own, const char *value)
-{
-	(void)value;
-	((struct own *)own)->calibrate = true;
-	return 0;
-}
+MMR_OPT_FLAG(set_calibrate, struct own, calibrate);
 
 static const struct mmr_opt own_opts[] = {
 	{"calibrate", NULL,

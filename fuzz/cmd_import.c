@@ -45,12 +45,7 @@ static int set_max_delay(void *own, const char *value)
 	return -EINVAL;
 }
 
-static int set_touch(void *own, const char *value)
-{
-	(void)value;
-	((struct own *)own)->touch = true;
-	return 0;
-}
+MMR_OPT_FLAG(set_touch, struct own, touch);
 
 static const struct mmr_opt own_opts[] = {
 	{"from", "syz|strace", "what FILE is", set_from},

@@ -28,12 +28,7 @@ struct own {
 	const char *signature, *record;
 };
 
-static int set_bisect(void *own, const char *value)
-{
-	(void)value;
-	((struct own *)own)->bisect = true;
-	return 0;
-}
+MMR_OPT_FLAG(set_bisect, struct own, bisect);
 
 static int set_jobs(void *own, const char *value)
 {

@@ -58,19 +58,8 @@ static int set_shard(void *own, const char *value)
 	return -EINVAL;
 }
 
-static int set_kmsg(void *own, const char *value)
-{
-	(void)value;
-	((struct mmr_soak_opts *)own)->kmsg = true;
-	return 0;
-}
-
-static int set_sync(void *own, const char *value)
-{
-	(void)value;
-	((struct mmr_soak_opts *)own)->sync = true;
-	return 0;
-}
+MMR_OPT_FLAG(set_kmsg, struct mmr_soak_opts, kmsg);
+MMR_OPT_FLAG(set_sync, struct mmr_soak_opts, sync);
 
 static int set_revisit(void *own, const char *value)
 {
@@ -98,19 +87,8 @@ static int set_quarantine(void *own, const char *value)
 	return -EINVAL;
 }
 
-static int set_gentle(void *own, const char *value)
-{
-	(void)value;
-	((struct mmr_soak_opts *)own)->gentle = true;
-	return 0;
-}
-
-static int set_resume(void *own, const char *value)
-{
-	(void)value;
-	((struct mmr_soak_opts *)own)->resume = true;
-	return 0;
-}
+MMR_OPT_FLAG(set_gentle, struct mmr_soak_opts, gentle);
+MMR_OPT_FLAG(set_resume, struct mmr_soak_opts, resume);
 
 static int set_shrink_guest(void *own, const char *value)
 {
@@ -145,12 +123,7 @@ static int set_quota(void *own, const char *value)
 	return -EINVAL;
 }
 
-static int set_until_found(void *own, const char *value)
-{
-	(void)value;
-	((struct mmr_soak_opts *)own)->until_found = true;
-	return 0;
-}
+MMR_OPT_FLAG(set_until_found, struct mmr_soak_opts, until_found);
 
 static const struct mmr_opt own_opts[] = {
 	{"cases", "N", "at most the first N cases (of all shards together)",

@@ -120,12 +120,7 @@ static int set_case_time(void *own, const char *value)
 	return -EINVAL;
 }
 
-static int set_list(void *own, const char *value)
-{
-	(void)value;
-	((struct own *)own)->list = true;
-	return 0;
-}
+MMR_OPT_FLAG(set_list, struct own, list);
 
 static int set_seed(void *own, const char *value)
 {

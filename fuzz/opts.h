@@ -71,6 +71,17 @@ struct mmr_opt {
 	int (*set)(void *own, const char *value);
 };
 
+/* The set function of an option without argument that turns a field on:
+ * MMR_OPT_FLAG(set_all, struct own, all); */
+#define MMR_OPT_FLAG(fn, type, field)                                          \
+	static int fn(void *own, const char *value)                            \
+	{                                                                      \
+		(void)value;                                                   \
+		((type *)own)->field = true;                                   \
+		return 0;                                                      \
+	}                                                                      \
+	_Static_assert(sizeof(((type *)0)->field) == sizeof(bool), "no flag")
+
 struct mmr_command {
 	const char *name;
 	const char *synopsis; /* what follows the name: "CASE | --seed N" */
