@@ -39,10 +39,13 @@ dead_groups() {
 # new_dead BASE: of them those that were not there at the start.
 new_dead() { dead_groups | grep -vxFf "$1"; }
 
-# counted: without the counts of huge pages where the kernel has lost them: it
-# keeps pages then that nobody has.  The settings are compared all the same.
-counted() {
-	if pool_is_broken; then
+# Where the kernel has lost its counts of huge pages it keeps pages that nobody
+# has: the counts say nothing then.  The settings are compared all the same.
+counts_lost() { # FILE: then, or now
+	pool_is_broken || grep -q '^HugePages_Rsvd: *[0-9]\{19\}' "$1"
+}
+counted() { # FILE: the lines of standard input that say something
+	if counts_lost "$1"; then
 		grep -v '^HugePages_'
 	else
 		cat
@@ -52,19 +55,20 @@ counted() {
 # as_before FILE: the state is what FILE says and nothing is left.  Others may
 # use mmrace on this machine at the same time; then it takes a moment.
 as_before() {
-	machine_state | counted | cmp -s - <(counted <"$1") &&
+	machine_state | counted "$1" | cmp -s - <(counted "$1" <"$1") &&
 		[ -z "$(new_dead "$1.dead")" ]
 }
 
 # note_difference FILE: what differs from it, and what is left.
 note_difference() {
-	machine_state | counted | diff <(counted <"$1") - >"$WORK/diff"
+	machine_state | counted "$1" |
+		diff <(counted "$1" <"$1") - >"$WORK/diff"
 	t_note 'differs:' "$WORK/diff"
 	new_dead "$1.dead" >"$WORK/dead"
 	t_note 'left:' "$WORK/dead"
 }
 
-# note_pool: says so when that is the case.
+# note_pool FILE: says so when that is the case.
 note_pool() {
-	pool_is_broken && t_note "counts of huge pages set aside: $POOL_BROKEN"
+	counts_lost "$1" && t_note "counts of huge pages set aside: $POOL_BROKEN"
 }

@@ -51,5 +51,5 @@ for p in ${MMR_PROFILES:-hugetlb memcg swap}; do
 	[ "$found" -gt 0 ]
 	t_result $? "... of which $found left something to restore"
 done
-note_pool
+note_pool "$WORK/before"
 t_done

@@ -44,5 +44,5 @@ for p in $profiles; do
 		"operations and $calls calls a second," \
 		"$(t_json_get "$ledger" op_pairs) pairs"
 done
-note_pool
+note_pool "$WORK/before"
 t_done
