@@ -58,7 +58,7 @@ fault() {
 		verdict=fault-storm within=8s
 		stack='mmr_touch_write|handle_mm_fault|exc_page_fault' ;;
 	c) args="mmrace_bug=0x04 mmrace.c_us=1000000" profile=migrate
-		on="mmrace_bug=0x04 mmrace.c_us=50000" verdict=long-syscall within=8s
+		on="mmrace_bug=0x04 mmrace.c_us=200000" verdict=long-syscall within=8s
 		stack='migrate_pages|remove_migration_pte' ;;
 	d) args="mmrace_bug=0x08 mmrace.d_ms=15000" profile=mrelease
 		verdict=long-exit stack='exit_mmap' within=8s ;;
