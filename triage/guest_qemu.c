@@ -388,7 +388,8 @@ bool mmr_qemu_alive(struct mmr_qemu *q)
 {
 	if (!q->pid)
 		return false;
-	if (waitpid(q->pid, NULL, WNOHANG) == 0)
+	q->status = 0;
+	if (waitpid(q->pid, &q->status, WNOHANG) == 0)
 		return true;
 	q->pid = 0;
 	return false;

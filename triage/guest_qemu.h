@@ -22,6 +22,7 @@ struct mmr_qemu {
 	int line;   /* second serial port, -1 */
 	int qmp;    /* monitor, -1 */
 	int serial; /* number of this process, names its console file */
+	int status; /* of the one that ended by itself, as waitpid() has it */
 };
 
 /*

@@ -10,10 +10,12 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../ops/clock.h"
@@ -237,6 +239,18 @@ static void judge_loss(struct mmr_guest *g, struct mmr_guest_member *m,
 		res->text[strcspn(res->text, "\n")] = '\0';
 		/* Two panics of different causes are two findings. */
 		mmr_signature_panic(con, title, sizeof(title), &reports);
+	} else if (!alive && WIFSIGNALED(m->qemu.status)) {
+		/* No doing of the guest's kernel: that ends QEMU with a code.
+		 */
+		res->verdict = WTERMSIG(m->qemu.status) == SIGKILL
+				       ? MMR_VOID
+				       : MMR_TOOL_FAILED;
+		snprintf(res->text, sizeof(res->text),
+			 "QEMU was ended by signal %d%s",
+			 WTERMSIG(m->qemu.status),
+			 res->verdict == MMR_VOID
+				 ? ", from outside or for want of memory"
+				 : "");
 	} else if (!alive) {
 		what = "triple-fault";
 		res->verdict = MMR_CRASH;
