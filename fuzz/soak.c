@@ -37,6 +37,7 @@ int mmr_soak_run(struct mmr_soak_job *job, const struct mmr_case *c, bool brief,
 {
 	struct mmr_run_opts run = job->run;
 	int64_t left = time_left(job->soak);
+	int rc;
 
 	if (left < 1000000)
 		left = 1000000;
@@ -45,7 +46,12 @@ int mmr_soak_run(struct mmr_soak_job *job, const struct mmr_case *c, bool brief,
 	run.no_evidence = brief;
 	if (brief)
 		run.on_finding = NULL;
-	return mmr_run(c, &run, res);
+	rc = mmr_run(c, &run, res);
+	/* What cannot be killed keeps its memory and its locks: too much of
+	 * it, and what follows says nothing about the cases any more. */
+	if (mmr_spawn_quarantined() >= job->soak->opts->quarantine)
+		job->soak->stop = true;
+	return rc;
 }
 
 static struct mmr_soak_finding *find_finding(struct mmr_soak *s, const char *id)
@@ -194,10 +200,7 @@ static void count(struct mmr_soak *s, const struct mmr_case *c, uint64_t seed,
 		s->failures++;
 	else
 		s->failures = 0;
-	/* What cannot be killed keeps its memory and its locks: too much of
-	 * it, and what follows says nothing about the cases any more. */
-	if (s->failures >= FAILURES ||
-	    s->stat.quarantined >= s->opts->quarantine)
+	if (s->failures >= FAILURES)
 		s->stop = true;
 	pthread_mutex_unlock(&s->lock);
 }
