@@ -20,6 +20,9 @@
 #include "ladder.h"
 #include "sample.h"
 
+#define PATIENCE_MAX 20
+#define SETTLE_MAX_MS 200
+
 static char spool_dir[4096];
 static bool want_sysrq;
 static _Atomic unsigned int spool_count;
@@ -118,6 +121,7 @@ static int ladder_init(struct mmr_ladder *l, const struct mmr_suspect *s)
 	memset(l, 0, sizeof(*l));
 	l->s = s;
 	l->t0_ns = mmr_clock_monotonic();
+	l->patience = 1;
 	l->pid = s->host_pid;
 	l->tid = s->host_tid;
 	l->faults_per_s = -1;
@@ -141,12 +145,36 @@ static int ladder_init(struct mmr_ladder *l, const struct mmr_suspect *s)
 	return l->root && l->missing ? 0 : -ENOMEM;
 }
 
-/* Gives a cure up to that time to show. */
+/*
+ * Who was let run a twentieth of the time takes twenty times as long to show
+ * that it can go on, and the next step would be taken for what ended it.  By
+ * what the monitor saw of it, and, as a sleeper waits for no CPU, by how much
+ * all others have to wait.
+ */
+static double patience(const struct mmr_suspect *s)
+{
+	char *psi = mmr_ladder_read("/proc/pressure/cpu", 256);
+	const char *at = psi ? strstr(psi, "avg10=") : NULL;
+	double waits = at ? strtod(at + 6, NULL) / 100 : 0, own = 0;
+
+	if (s->delay_ns > 0)
+		own = (double)s->delay_ns / (double)(s->delay_ns + s->cpu_ns);
+	if (own > waits)
+		waits = own;
+	free(psi);
+	return waits > 1 - 1.0 / PATIENCE_MAX ? PATIENCE_MAX : 1 / (1 - waits);
+}
+
+/* Gives a cure up to that time to show, on a busy machine more. */
 static bool settle(struct mmr_ladder *l, int ms)
 {
 	const struct timespec nap = {0, 1000000};
 	int i;
 
+	if (ms < SETTLE_MAX_MS) {
+		ms = (int)(ms * l->patience);
+		ms = ms > SETTLE_MAX_MS ? SETTLE_MAX_MS : ms;
+	}
 	for (i = 0; i < ms && !mmr_ladder_moved(l); i++)
 		nanosleep(&nap, NULL);
 	return mmr_ladder_moved(l);
@@ -410,6 +438,7 @@ int mmr_evidence_take(const struct mmr_suspect *s, struct mmr_run_result *res)
 	l->stacks = open_memstream(&stacks, &len);
 	if (!l->stacks)
 		goto out;
+	l->patience = patience(s);
 	if (slot < 0 && !l->post_mortem) /* who exits has a slot as well */
 		slot = mmr_ladder_slot_of(l, l->tid);
 	if (s->area)

@@ -44,6 +44,8 @@ struct mmr_ladder {
 	int64_t t0_ns;	      /* CLOCK_MONOTONIC when the flag was taken up */
 	const char *ended_by; /* NULL: nothing yet */
 	bool post_mortem;     /* the culprit is over: nobody to look at */
+	double patience;      /* how much longer than on an idle machine what
+			       * a step did takes to show, 1 to 20 */
 
 	/* The culprit's slot as it was at the flag. */
 	uint64_t progress0;

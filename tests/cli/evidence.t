@@ -163,8 +163,9 @@ for step in proc maps; do
 		CURE=$step WITH=flush MMRACE_HELPER="$WORK/cure"
 done
 if is_root && [ -n "$(t_json_get "$FOUND/evidence.json" perf)" ]; then
+	t_json_get "$FOUND/evidence.json" perf.chains >"$WORK/chains"
 	t_match 'flush-storm: names, though its process has gone' \
-		"$FOUND/stacks.txt" '^  mmr_touch_write8[+]0x'
+		"$WORK/chains" '"mmr_touch_write8[+]0x'
 	! grep -Eq '^  0x4[0-9a-f]{5}$' "$FOUND/stacks.txt"
 	t_result $? 'flush-storm: every frame has one'
 fi
