@@ -11,51 +11,73 @@
 #include "emit.h"
 #include "kernel.h"
 
-#define COLUMNS 100 /* as the kernel has it */
+#define COLUMNS 80
 #define TAB 8
+#define MAX_DEPTH 16
 
-static void put_tabs(struct mmr_emit *e, int n)
-{
-	while (n-- > 0)
-		fputc('\t', e->out);
-}
+static const char tabs[] = "\t\t\t\t\t\t\t\t\t\t\t\t";
 
-/* How much of s fits into `room` columns: cut behind ", ", else behind an
- * operator, never inside a string; all of it when there is no such place. */
+/* How much of s fits into `room` columns: cut behind "; " or ", ", else behind
+ * an operator, never inside a string; all of it when there is no such place. */
 static size_t fitting(const char *s, size_t room)
 {
-	size_t i, comma = 0, other = 0;
+	size_t i, semicolon = 0, comma = 0, other = 0;
 	bool in_string = false;
 
 	if (strlen(s) <= room)
 		return strlen(s);
-	for (i = 0; s[i] && (i <= room || !(comma || other)); i++) {
+	for (i = 0; s[i] && (i <= room || !(semicolon || comma || other));
+	     i++) {
 		if (s[i] == '"')
 			in_string = !in_string;
 		if (in_string || s[i] != ' ' || !i)
 			continue;
-		if (s[i - 1] == ',')
+		if (s[i - 1] == ';')
+			semicolon = i + 1;
+		else if (s[i - 1] == ',')
 			comma = i + 1;
-		else if (strchr("|=", s[i - 1]))
+		else if (strchr("|=&", s[i - 1]))
 			other = i + 1;
 	}
+	if (semicolon)
+		return semicolon;
 	if (comma)
 		return comma;
 	return other ? other : strlen(s);
 }
 
+/* Where the line after this one begins: behind the bracket that is open, `open`
+ * the columns of those before. */
+static int next_column(const char *s, size_t n, int column, int *open,
+		       int depth)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (s[i] == '(' && depth < MAX_DEPTH)
+			open[depth++] = column + (int)i + 1;
+		else if (s[i] == ')' && depth)
+			depth--;
+	}
+	return depth;
+}
+
 static void put_line(struct mmr_emit *e, const char *s)
 {
-	int indent = e->indent;
+	int open[MAX_DEPTH], depth = 0, column = e->indent * TAB;
 	size_t n;
 
 	while (*s) {
-		n = fitting(s, (size_t)(COLUMNS - indent * TAB));
-		put_tabs(e, indent);
+		n = fitting(s, (size_t)(COLUMNS - column));
+		fprintf(e->out, "%.*s%*s", column / TAB, tabs, column % TAB,
+			"");
 		fwrite(s, 1, s[n] ? n - 1 : n, e->out);
 		fputc('\n', e->out);
+		depth = next_column(s, n, column, open, depth);
 		s += n;
-		indent = e->indent + 1;
+		column = (e->indent + 1) * TAB;
+		if (depth && open[depth - 1] <= COLUMNS / 2)
+			column = open[depth - 1];
 	}
 }
 
@@ -181,7 +203,9 @@ char *mmr_emit_var(struct mmr_emit *e, const char *ref, uint32_t kind,
 static char *arg_size(struct mmr_emit *e, int64_t count, enum mmr_unit unit,
 		      char *buf, size_t n)
 {
-	const char *var = unit == MMR_UNIT_HUGE ? "huge" : "page";
+	const char *var = unit == MMR_UNIT_HUGE ? "huge"
+			  : e->calls_page	? "getpagesize()"
+						: "page";
 
 	if (unit == MMR_UNIT_BYTE || !count) {
 		if (count >= 1 << 30 && !(count & ((1 << 30) - 1)))
@@ -192,7 +216,10 @@ static char *arg_size(struct mmr_emit *e, int64_t count, enum mmr_unit unit,
 			snprintf(buf, n, "%" PRId64, count);
 		return buf;
 	}
-	e->used |= unit == MMR_UNIT_HUGE ? MMR_USED_HUGE : MMR_USED_PAGE;
+	if (unit == MMR_UNIT_HUGE)
+		e->used |= MMR_USED_HUGE;
+	else if (!e->calls_page)
+		e->used |= MMR_USED_PAGE;
 	if (count == 1)
 		snprintf(buf, n, "%s", var);
 	else
@@ -277,6 +304,16 @@ char *mmr_emit_part(struct mmr_emit *e, const struct mmr_stmt *s, int map,
 		 mmr_emit_arg(e, s, off, o, sizeof(o)),
 		 mmr_emit_arg(e, s, len, l, sizeof(l)));
 	return buf;
+}
+
+const char *mmr_emit_pid(const struct mmr_emit *e)
+{
+	return e->plain_procs ? "" : ".pid";
+}
+
+const char *mmr_emit_fd(const struct mmr_emit *e)
+{
+	return e->plain_procs ? "_fd" : ".fd";
 }
 
 char *mmr_emit_each(struct mmr_emit *e, const struct mmr_stmt *s, int i,
@@ -378,7 +415,10 @@ static void call_arg(struct mmr_emit *e, const struct mmr_stmt *s, int i,
 		snprintf(buf, n, "ARENA + (%s)", arg);
 		return;
 	case MMR_FROM_PID:
-		snprintf(buf, n, name ? "%s.pid" : "0", process);
+		if (name)
+			snprintf(buf, n, "%s%s", process, mmr_emit_pid(e));
+		else
+			snprintf(buf, n, "0");
 		return;
 	case MMR_FROM_PIDFD:
 		if (mmr_emit_ref_kind(e, s, from->arg) == MMR_REF_PIDFD) {
@@ -388,7 +428,7 @@ static void call_arg(struct mmr_emit *e, const struct mmr_stmt *s, int i,
 		e->used |= MMR_USED_PIDFD;
 		mmr_emit_constant(e, "SYS_pidfd_open");
 		mmr_emit_header(e, "sys/syscall.h");
-		snprintf(buf, n, "%s.fd", process);
+		snprintf(buf, n, "%s%s", process, mmr_emit_fd(e));
 		return;
 	default:
 		mmr_emit_arg(e, s, from->arg, buf, n);

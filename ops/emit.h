@@ -3,10 +3,11 @@
  * Where an op's exported C goes.  Engine side; triage/export_c.c drives it.
  *
  * Names in exported C: a mapping ref m0 is `m0` (struct map { char *at; size_t
- * len; }), a process ref `p0` (struct proc { pid_t pid; int fd; }, with copies
- * struct procs), a thread ref `t0`, a file, pidfd or userfaultfd ref `f0`
- * (int).  A name that C could take for its own gets a suffix.  `page` and
- * `huge` are variables with the sizes of this machine's pages.
+ * len; } or char *), a process ref `p0` (struct proc { pid_t pid; int fd; } or
+ * pid_t, then with the pidfd p0_fd; with copies struct procs), a thread ref
+ * `t0`, a file, pidfd or userfaultfd ref `f0` (int).  A name that C could take
+ * for its own gets a suffix.  `page` and `huge` are variables with the sizes
+ * of this machine's pages.
  *
  * The same statements go into two kinds of files.  Where a round is short and
  * every wait in it is served, its watchdog asks no more than that it ends, and
@@ -79,14 +80,17 @@ struct mmr_emit {
 	bool plain_maps;   /* a mapping ref has one length, and is a char * */
 	bool polls;	   /* a rendezvous follows every wait for a latch, so
 			    * that the moment of waking does not matter */
-	bool groups;   /* processes end as a group: their parents may be gone
-			* before them.  Else start() starts one that goes
-			* with its parent */
-	bool one_meet; /* one rendezvous, once a round: meet(skew) */
+	bool groups;	  /* processes end as a group: their parents may be gone
+			   * before them.  Else start() starts one that goes
+			   * with its parent */
+	bool one_meet;	  /* one rendezvous, once a round: meet(skew) */
+	bool meet_waits;  /* and it waits for the latch before it as well */
+	bool plain_procs; /* a process ref is a pid_t, and its pidfd an int */
+	bool calls_page;  /* one statement alone wants to know the page size */
 };
 
 /* One line at the current indentation, newline added; broken behind a comma
- * or an operator where it is longer than 100 columns. */
+ * or an operator where it is longer than 80 columns. */
 void mmr_emit_line(struct mmr_emit *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* An expression as a statement that may be the culprit of a stall: STEP(...),
@@ -113,6 +117,10 @@ char *mmr_emit_each(struct mmr_emit *e, const struct mmr_stmt *s, int i,
 		    char *buf, size_t n);
 void mmr_emit_each_end(struct mmr_emit *e);
 
+/* What follows the name of a process where its pid or its pidfd is meant. */
+const char *mmr_emit_pid(const struct mmr_emit *e);
+const char *mmr_emit_fd(const struct mmr_emit *e);
+
 /* The C variable of a ref of this kind (enum mmr_ref_kind). */
 char *mmr_emit_var(struct mmr_emit *e, const char *ref, uint32_t kind,
 		   char *buf, size_t n);
@@ -131,6 +139,9 @@ typedef int mmr_emit_stmt_fn(void *arg, const struct mmr_stmt *s,
 			     const struct mmr_thread *t);
 int mmr_emit_each_stmt(const struct mmr_case *c, mmr_emit_stmt_fn *fn,
 		       void *arg);
+/* True when an mmap that makes it may be refused on a healthy machine: it is
+ * large, or of huge pages. */
+bool mmr_emit_may_fail(const struct mmr_emit *e, const char *ref);
 /* How many statements make it. */
 int mmr_emit_count_made(const struct mmr_emit *e, const char *ref);
 /* True when just one thread of the case names this ref. */
@@ -151,10 +162,6 @@ char *mmr_emit_draw(struct mmr_emit *e, long long lo, long long hi, char *buf,
  * passed by, made the ref: it is set here. */
 bool mmr_emit_follows(const struct mmr_emit *e, const struct mmr_stmt *s,
 		      const char *ref);
-/* The function that is the body of a process: "proc_main", or that of its one
- * thread.  Returns buf. */
-char *mmr_emit_body(const struct mmr_emit *e, const char *process, char *buf,
-		    size_t n);
 /* The file needs this header. */
 void mmr_emit_header(struct mmr_emit *e, const char *header);
 /* The file needs this function, which an op has as C text of its own: it

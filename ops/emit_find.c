@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the exported C of a statement depends on elsewhere in its case: who
  * makes a ref, who else uses it, what stands before. */
+#include <linux/mman.h>
 #include <string.h>
 
 #include "emit.h"
@@ -132,29 +133,6 @@ bool mmr_emit_follows(const struct mmr_emit *e, const struct mmr_stmt *s,
 	return ref && made_before(&e->thread->body, s, ref) == 1;
 }
 
-char *mmr_emit_body(const struct mmr_emit *e, const char *process, char *buf,
-		    size_t n)
-{
-	const struct mmr_proc *p = NULL;
-	const char *thread = NULL;
-	int i, plain = 0;
-
-	for (i = 0; i < e->c->nprocs; i++)
-		if (!strcmp(e->c->procs[i]->name, process))
-			p = e->c->procs[i];
-	for (i = 0; p && i < p->nthreads; i++) {
-		if (p->threads[i]->is_template)
-			continue;
-		thread = p->threads[i]->name;
-		plain++;
-	}
-	if (plain == 1 && !e->steps && !e->c->keep)
-		snprintf(buf, n, "thread_%s", thread);
-	else
-		snprintf(buf, n, "proc_%s", process);
-	return buf;
-}
-
 static bool is_op(const struct mmr_block *b, int i, enum mmr_op_id id)
 {
 	return i >= 0 && i < b->n && b->stmts[i]->kind == MMR_STMT_OP &&
@@ -231,4 +209,32 @@ const struct mmr_stmt *mmr_emit_maker(const struct mmr_emit *e, const char *ref)
 
 	mmr_emit_each_stmt(e->c, is_maker, &r);
 	return r.made;
+}
+
+#define SURE_TO_MAP (1LL << 30) /* bytes */
+
+static int may_fail(void *arg, const struct mmr_stmt *s,
+		    const struct mmr_thread *t)
+{
+	const struct ref_search *r = arg;
+	const struct mmr_value *len;
+	int shift = 0;
+
+	(void)t;
+	if (s->op->id != MMR_OP_mmap || !s->ref || strcmp(s->ref, r->name) != 0)
+		return 0;
+	len = &s->args[mmr_op_arg(s->op, "len")];
+	if (len->unit == MMR_UNIT_PAGE)
+		shift = 16; /* at most */
+	else if (len->unit == MMR_UNIT_HUGE)
+		shift = 21;
+	return s->args[mmr_op_arg(s->op, "flags")].lo & MAP_HUGETLB ||
+	       len->lo > SURE_TO_MAP >> shift;
+}
+
+bool mmr_emit_may_fail(const struct mmr_emit *e, const char *ref)
+{
+	struct ref_search r = {.name = ref};
+
+	return mmr_emit_each_stmt(e->c, may_fail, &r);
 }

@@ -61,6 +61,8 @@ static void emit_signal(struct mmr_emit *e, const struct mmr_stmt *s)
 
 static void emit_wait(struct mmr_emit *e, const struct mmr_stmt *s)
 {
+	if (e->meet_waits)
+		return; /* in meet() */
 	if (e->polls) {
 		mmr_emit_line(e, "while (!shared->latch_%s)", s->args[0].name);
 		e->indent++;

@@ -162,36 +162,41 @@ static void emit_futex_unlock_pi(struct mmr_emit *e, const struct mmr_stmt *s)
 
 static const char own_c[] =
 	"/* Owns the word until its death, by a list of one entry in m. */\n"
-	"static int robust_own(struct map m, volatile void *word)\n{\n"
-	"\tstruct list {\n\t\tstruct robust_list_head head;\n"
-	"\t\tstruct robust_list entry;\n\t} list, *at = (void *)m.at;\n"
-	"\tint zero = 0;\n\n"
-	"\tif (m.len < sizeof(list))\n\t\treturn -1;\n"
+	"static int robust_own(struct map m, volatile void *word)\n"
+	"{\n"
+	"\tstruct list {\n"
+	"\t\tstruct robust_list_head head;\n"
+	"\t\tstruct robust_list entry;\n"
+	"\t} list, *at = (void *)m.at;\n"
+	"\tstruct iovec from = { &list, sizeof(list) }, to = { at, "
+	"sizeof(list) };\n"
+	"\tint zero = 0, tid = syscall(SYS_gettid);\n"
+	"\n"
+	"\tif (m.len < sizeof(list))\n"
+	"\t\treturn -1;\n"
 	"\tlist.head.list.next = &at->entry;\n"
 	"\tlist.head.futex_offset = (char *)word - (char *)&at->entry;\n"
 	"\tlist.head.list_op_pending = NULL;\n"
 	"\tlist.entry.next = &at->head.list;\n"
-	"\tif (process_vm_writev(getpid(), &(struct iovec){ &list, "
-	"sizeof(list) }, 1,\n"
-	"\t\t\t      &(struct iovec){ at, sizeof(list) }, 1, 0) < 0 ||\n"
-	"\t    !__atomic_compare_exchange_n((int *)word, &zero, "
-	"(int)syscall(SYS_gettid), 0,\n"
+	"\tif (process_vm_writev(getpid(), &from, 1, &to, 1, 0) < 0 ||\n"
+	"\t    !__atomic_compare_exchange_n((int *)word, &zero, tid, 0,\n"
 	"\t\t\t\t\t __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))\n"
 	"\t\treturn -1;\n"
-	"\treturn (int)syscall(SYS_set_robust_list, at, "
-	"sizeof(list.head));\n}\n\n";
+	"\treturn syscall(SYS_set_robust_list, at, sizeof(list.head));\n"
+	"}\n\n";
 
 static const char await_c[] =
-	"static int robust_await(volatile void *word)\n{\n"
-	"\tunsigned int v, *w = (unsigned int *)word;\n\n"
-	"\twhile ((v = __atomic_load_n(w, __ATOMIC_SEQ_CST)) && !(v & "
-	"FUTEX_OWNER_DIED))\n"
-	"\t\tif (__atomic_compare_exchange_n(w, &v, v | FUTEX_WAITERS, 0, "
-	"__ATOMIC_SEQ_CST,\n"
-	"\t\t\t\t\t\t__ATOMIC_SEQ_CST))\n"
-	"\t\t\tsyscall(SYS_futex, word, FUTEX_WAIT, v | FUTEX_WAITERS, "
-	"NULL, NULL, 0);\n"
-	"\treturn 0;\n}\n\n";
+	"static int robust_await(volatile void *word)\n"
+	"{\n"
+	"\t_Atomic unsigned int *w = (_Atomic unsigned int *)word;\n"
+	"\tunsigned int v;\n"
+	"\n"
+	"\twhile ((v = *w) && !(v & FUTEX_OWNER_DIED))\n"
+	"\t\tif (atomic_compare_exchange_strong(w, &v, v | FUTEX_WAITERS))\n"
+	"\t\t\tsyscall(SYS_futex, word, FUTEX_WAIT, v | FUTEX_WAITERS,\n"
+	"\t\t\t\tNULL, NULL, 0);\n"
+	"\treturn 0;\n"
+	"}\n\n";
 
 static void emit_robust_own(struct mmr_emit *e, const struct mmr_stmt *s)
 {
@@ -211,6 +216,7 @@ static void emit_robust_own(struct mmr_emit *e, const struct mmr_stmt *s)
 static void emit_robust_await(struct mmr_emit *e, const struct mmr_stmt *s)
 {
 	futex_headers(e);
+	mmr_emit_header(e, "stdatomic.h");
 	mmr_emit_helper(e, await_c);
 	mmr_emit_step(e, "robust_await(&shared->futex_%s)", s->args[0].name);
 }

@@ -188,7 +188,8 @@ static void emit_cgroup_move(struct mmr_emit *e, const struct mmr_stmt *s)
 	}
 	mmr_emit_helper(e, number_c);
 	mmr_emit_each(e, s, 0, p, sizeof(p));
-	snprintf(text, sizeof(text), "number((unsigned long)%s.pid)", p);
+	snprintf(text, sizeof(text), "number((unsigned long)%s%s)", p,
+		 mmr_emit_pid(e));
 	put(e, group_of(s, 1), "cgroup.procs", text);
 	mmr_emit_each_end(e);
 }

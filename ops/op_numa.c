@@ -120,14 +120,19 @@ static int64_t run_move_pages(struct mmr_child *c, const struct mmr_insn *in)
 #else
 static const char move_pages_c[] =
 	"/* Pages of m to a node, or (-1) just asks where they are. */\n"
-	"static long move_to(pid_t pid, struct map m, int node, int flags)\n{\n"
-	"\tstatic __thread void *at[256];\n"
+	"static long move_to(pid_t pid, struct map m, int node, int flags)\n"
+	"{\n"
 	"\tstatic __thread int to[256], status[256];\n"
-	"\tsize_t size = (size_t)sysconf(_SC_PAGESIZE), n;\n\n"
+	"\tstatic __thread void *at[256];\n"
+	"\tsize_t size = getpagesize(), n;\n"
+	"\n"
 	"\tfor (n = 0; n < 256 && n * size < m.len; n++) {\n"
-	"\t\tat[n] = m.at + n * size;\n\t\tto[n] = node;\n\t}\n"
-	"\treturn syscall(SYS_move_pages, pid, n, at, node < 0 ? NULL : to, "
-	"status, flags);\n}\n\n";
+	"\t\tat[n] = m.at + n * size;\n"
+	"\t\tto[n] = node;\n"
+	"\t}\n"
+	"\treturn syscall(SYS_move_pages, pid, n, at, node < 0 ? NULL : to,\n"
+	"\t\t       status, flags);\n"
+	"}\n\n";
 
 static void emit_move_pages(struct mmr_emit *e, const struct mmr_stmt *s)
 {
@@ -143,7 +148,7 @@ static void emit_move_pages(struct mmr_emit *e, const struct mmr_stmt *s)
 	mmr_emit_arg(e, s, MOVE_FLAGS, flags, sizeof(flags));
 	if (other) {
 		mmr_emit_each(e, s, MOVE_PROCESS, p, sizeof(p));
-		snprintf(pid, sizeof(pid), "%s.pid", p);
+		snprintf(pid, sizeof(pid), "%s%s", p, mmr_emit_pid(e));
 	}
 	mmr_emit_step(e, "move_to(%s, %s, %d, %s)", pid, map,
 		      s->args[MOVE_TO].set ? (int)s->args[MOVE_TO].lo : -1,

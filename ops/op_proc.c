@@ -231,27 +231,34 @@ static const char read_c[] =
 	"\treturn (int)n;\n}\n\n";
 
 static const char pagemap_c[] =
-	"static int pagemap_read(int fd, struct map m)\n{\n"
-	"\tunsigned long entry[512], size = (unsigned long)"
-	"sysconf(_SC_PAGESIZE);\n"
-	"\tsize_t n = (m.len + size - 1) / size * sizeof(entry[0]);\n\n"
-	"\treturn (int)pread(fd, entry, n < sizeof(entry) ? n : "
-	"sizeof(entry),\n"
-	"\t\t\t  (off_t)((unsigned long)m.at / size * "
-	"sizeof(entry[0])));\n}\n\n";
+	"static int pagemap_read(int fd, struct map m)\n"
+	"{\n"
+	"\tunsigned long entry[512], size = getpagesize();\n"
+	"\tsize_t n = (m.len + size - 1) / size * sizeof(entry[0]);\n"
+	"\toff_t at = (unsigned long)m.at / size * sizeof(entry[0]);\n"
+	"\n"
+	"\treturn pread(fd, entry, n < sizeof(entry) ? n : sizeof(entry), "
+	"at);\n"
+	"}\n\n";
 
 static const char mem_read_c[] =
-	"static int mem_read(int fd, struct map m)\n{\n"
-	"\tchar block[4096];\n\n"
-	"\treturn (int)pread(fd, block, m.len < sizeof(block) ? m.len : "
-	"sizeof(block), (off_t)m.at);\n}\n\n";
+	"static int mem_read(int fd, struct map m)\n"
+	"{\n"
+	"\tchar block[4096];\n"
+	"\tsize_t n = m.len < sizeof(block) ? m.len : sizeof(block);\n"
+	"\n"
+	"\treturn pread(fd, block, n, (off_t)m.at);\n"
+	"}\n\n";
 
 static const char mem_write_c[] =
-	"static int mem_write(int fd, struct map m)\n{\n"
-	"\tchar block[4096];\n\n"
+	"static int mem_write(int fd, struct map m)\n"
+	"{\n"
+	"\tchar block[4096];\n"
+	"\tsize_t n = m.len < sizeof(block) ? m.len : sizeof(block);\n"
+	"\n"
 	"\tmemset(block, 1, sizeof(block));\n"
-	"\treturn (int)pwrite(fd, block, m.len < sizeof(block) ? m.len : "
-	"sizeof(block), (off_t)m.at);\n}\n\n";
+	"\treturn pwrite(fd, block, n, (off_t)m.at);\n"
+	"}\n\n";
 
 static void emit_proc_open(struct mmr_emit *e, const struct mmr_stmt *s)
 {
@@ -266,8 +273,8 @@ static void emit_proc_open(struct mmr_emit *e, const struct mmr_stmt *s)
 	if (other) {
 		mmr_emit_arg(e, s, OPEN_PROCESS, p, sizeof(p));
 		e->used |= MMR_USED_SPAWN;
-		snprintf(pid, sizeof(pid), "%s%s.pid", p,
-			 e->sets ? ".p[0]" : "");
+		snprintf(pid, sizeof(pid), "%s%s%s", p, e->sets ? ".p[0]" : "",
+			 mmr_emit_pid(e));
 	}
 	if (s->ref)
 		snprintf(assign, sizeof(assign), "%s = ",

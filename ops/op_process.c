@@ -44,10 +44,9 @@ enum { KILL_PROCESS, KILL_SIGNAL };
 #ifdef MMR_CHILD
 static int64_t run_process_spawn(struct mmr_child *c, const struct mmr_insn *in)
 {
-	return mmr_child_process_spawn(c, in,
-				       (uint32_t)in->arg[SPAWN_PROCESS].lo,
-				       in->set >> SPAWN_FRESH & 1,
-				       in->set >> SPAWN_VM & 1);
+	return mmr_child_process_spawn(
+		c, in, (uint32_t)in->arg[SPAWN_PROCESS].lo,
+		in->set >> SPAWN_FRESH & 1, in->set >> SPAWN_VM & 1);
 }
 
 static int64_t run_kill(struct mmr_child *c, const struct mmr_insn *in)
@@ -80,7 +79,8 @@ static void emit_process_spawn(struct mmr_emit *e, const struct mmr_stmt *s)
 {
 	const char *name = s->args[SPAWN_PROCESS].name;
 	const char *spawn = "spawn";
-	char var[64] = "unused", body[64];
+	const char *pid = mmr_emit_pid(e);
+	char var[64] = "unused";
 	int i, copies = 1;
 
 	for (i = 0; i < e->c->nprocs; i++)
@@ -93,11 +93,9 @@ static void emit_process_spawn(struct mmr_emit *e, const struct mmr_stmt *s)
 		mmr_emit_var(e, s->ref, MMR_REF_PROCESS, var, sizeof(var));
 	else
 		e->used |= MMR_USED_UNUSED;
-	mmr_emit_body(e, name, body, sizeof(body));
 	if (s->args[SPAWN_VM].set)
-		mmr_emit_line(e, "/* The case shares its memory with this one "
-				 "(CLONE_VM); a fork is the nearest that a C "
-				 "library stands. */");
+		mmr_emit_line(e, "/* The nearest to CLONE_VM that a C library "
+				 "stands. */");
 	if (s->args[SPAWN_FRESH].set) {
 		e->used |= MMR_USED_FRESH;
 		spawn = "spawn_fresh";
@@ -106,20 +104,19 @@ static void emit_process_spawn(struct mmr_emit *e, const struct mmr_stmt *s)
 	if (!e->steps && !e->groups && !e->sets &&
 	    !(e->used & MMR_USED_PIDFD && e->indent > 1)) {
 		e->used |= MMR_USED_START;
-		mmr_emit_step(e, "%s.pid = start(%s)", var, body);
+		mmr_emit_step(e, "%s%s = start(proc_%s)", var, pid, name);
 		if (e->used & MMR_USED_PIDFD)
-			mmr_emit_step(
-				e,
-				"%s.fd = (int)syscall(SYS_pidfd_open, "
-				"%s.pid, 0)",
-				var, var);
+			mmr_emit_step(e,
+				      "%s%s = syscall(SYS_pidfd_open, %s%s, 0)",
+				      var, mmr_emit_fd(e), var, pid);
 		return;
 	}
 	e->used |= MMR_USED_SPAWN_ANY;
 	if (e->sets)
-		mmr_emit_step(e, "%s(&%s, %s, %d)", spawn, var, body, copies);
+		mmr_emit_step(e, "%s(&%s, proc_%s, %d)", spawn, var, name,
+			      copies);
 	else
-		mmr_emit_step(e, "%s(&%s, %s)", spawn, var, body);
+		mmr_emit_step(e, "%s(&%s, proc_%s)", spawn, var, name);
 }
 
 static void emit_kill(struct mmr_emit *e, const struct mmr_stmt *s)
@@ -140,7 +137,7 @@ static void emit_kill(struct mmr_emit *e, const struct mmr_stmt *s)
 	if (!e->steps && !e->sets &&
 	    mmr_emit_follows(e, s, s->args[KILL_PROCESS].name)) {
 		mmr_emit_arg(e, s, KILL_PROCESS, p, sizeof(p));
-		mmr_emit_step(e, "kill(%s.pid, %s)", p, sig);
+		mmr_emit_step(e, "kill(%s%s, %s)", p, mmr_emit_pid(e), sig);
 		return;
 	}
 	e->used |= MMR_USED_SPAWN | MMR_USED_KILL;
@@ -155,12 +152,11 @@ static void emit_process_reap(struct mmr_emit *e, const struct mmr_stmt *s)
 {
 	char p[64];
 
-	if (!e->steps && !e->sets &&
-	    mmr_emit_follows(e, s, s->args[0].name)) {
+	if (!e->steps && !e->sets && mmr_emit_follows(e, s, s->args[0].name)) {
+		mmr_emit_arg(e, s, 0, p, sizeof(p));
 		mmr_emit_line(e,
-			      "waitid(P_PID, (id_t)%s.pid, NULL, "
-			      "WEXITED | WNOWAIT);",
-			      mmr_emit_arg(e, s, 0, p, sizeof(p)));
+			      "waitid(P_PID, %s%s, NULL, WEXITED | WNOWAIT);",
+			      p, mmr_emit_pid(e));
 		return;
 	}
 	e->used |= MMR_USED_SPAWN | MMR_USED_REAP;
@@ -185,7 +181,8 @@ static void emit_ptrace_seize(struct mmr_emit *e, const struct mmr_stmt *s)
 	mmr_emit_header(e, "sys/ptrace.h");
 	mmr_emit_arg(e, s, 1, options, sizeof(options));
 	mmr_emit_each(e, s, 0, p, sizeof(p));
-	mmr_emit_step(e, "ptrace(PTRACE_SEIZE, %s.pid, 0, %s)", p, options);
+	mmr_emit_step(e, "ptrace(PTRACE_SEIZE, %s%s, 0, %s)", p,
+		      mmr_emit_pid(e), options);
 	mmr_emit_each_end(e);
 }
 #endif

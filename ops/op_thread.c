@@ -77,6 +77,28 @@ static void emit_thread_join(struct mmr_emit *e, const struct mmr_stmt *s)
 		      mmr_emit_arg(e, s, 0, t, sizeof(t)));
 }
 
+static const char move_threads_c[] =
+	"/* All other threads of the process go to their next CPU. */\n"
+	"static int move_threads(void)\n"
+	"{\n"
+	"\tDIR *tasks = opendir(\"/proc/self/task\");\n"
+	"\tstruct dirent *task;\n"
+	"\tstatic int turn;\n"
+	"\tcpu_set_t next;\n"
+	"\n"
+	"\tif (!tasks)\n"
+	"\t\treturn -1;\n"
+	"\tCPU_ZERO(&next);\n"
+	"\tCPU_SET(turn++ % sysconf(_SC_NPROCESSORS_ONLN), &next);\n"
+	"\twhile ((task = readdir(tasks))) {\n"
+	"\t\tpid_t tid = atoi(task->d_name);\n"
+	"\n"
+	"\t\tif (tid && tid != gettid())\n"
+	"\t\t\tsched_setaffinity(tid, sizeof(next), &next);\n"
+	"\t}\n"
+	"\treturn closedir(tasks);\n"
+	"}\n\n";
+
 static void emit_move_threads(struct mmr_emit *e, const struct mmr_stmt *s)
 {
 	(void)s;
@@ -84,23 +106,8 @@ static void emit_move_threads(struct mmr_emit *e, const struct mmr_stmt *s)
 	mmr_emit_header(e, "sched.h");
 	mmr_emit_header(e, "stdlib.h");
 	mmr_emit_header(e, "unistd.h");
-	mmr_emit_line(e, "{");
-	mmr_emit_line(e, "\tDIR *tasks = opendir(\"/proc/self/task\");");
-	mmr_emit_line(e, "\tstruct dirent *task;");
-	mmr_emit_line(e, "\tstatic int turn;");
-	mmr_emit_line(e, "\tcpu_set_t next;");
-	mmr_emit_line(e, "%s", "");
-	mmr_emit_line(e, "\tCPU_ZERO(&next);");
-	mmr_emit_line(e, "\tCPU_SET(turn++ %% sysconf(_SC_NPROCESSORS_ONLN), "
-			 "&next);");
-	mmr_emit_line(e, "\twhile (tasks && (task = readdir(tasks)))");
-	mmr_emit_line(e, "\t\tif (atoi(task->d_name) && "
-			 "atoi(task->d_name) != gettid())");
-	mmr_emit_line(e, "\t\t\tsched_setaffinity(atoi(task->d_name), "
-			 "sizeof(next), &next);");
-	mmr_emit_line(e, "\tif (tasks)");
-	mmr_emit_line(e, "\t\tclosedir(tasks);");
-	mmr_emit_line(e, "}");
+	mmr_emit_helper(e, move_threads_c);
+	mmr_emit_step(e, "move_threads()");
 }
 #endif
 

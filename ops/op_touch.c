@@ -106,37 +106,48 @@ static int64_t run_read(struct mmr_child *c, const struct mmr_insn *in)
 }
 #else
 static const char wide_c[] =
-	"static int touch_wide(struct map m, size_t step, size_t width, "
-	"int write, int random)\n{\n"
-	"\tlong all = m.len < width ? 0 : (long)((m.len - width) / step + 1);"
-	"\n\n"
-	"\tif (sigsetjmp(back, 0))\n\t\treturn -1;\n"
-	"\tfor (long i = 0; i < all; i++, me->moved++) {\n"
-	"\t\tvolatile void *p = m.at + (random ? draw(0, all - 1) : i) * "
-	"(long)step;\n\n"
-	"\t\tif (width == 2)\n"
-	"\t\t\twrite ? (void)(*(volatile short *)p = 1) : "
-	"(void)*(volatile short *)p;\n"
-	"\t\telse if (width == 4)\n"
-	"\t\t\twrite ? (void)(*(volatile int *)p = 1) : "
-	"(void)*(volatile int *)p;\n"
-	"\t\telse\n"
-	"\t\t\twrite ? (void)(*(volatile long *)p = 1) : "
-	"(void)*(volatile long *)p;\n"
-	"\t}\n\treturn 0;\n}\n\n";
+	"static void touch_one(volatile void *p, size_t width, int write)\n"
+	"{\n"
+	"\tvolatile short *two = p;\n"
+	"\tvolatile int *four = p;\n"
+	"\tvolatile long *eight = p;\n"
+	"\n"
+	"\tif (width == 2)\n"
+	"\t\twrite ? (void)(*two = 1) : (void)*two;\n"
+	"\telse if (width == 4)\n"
+	"\t\twrite ? (void)(*four = 1) : (void)*four;\n"
+	"\telse\n"
+	"\t\twrite ? (void)(*eight = 1) : (void)*eight;\n"
+	"}\n"
+	"\n"
+	"static int touch_wide(struct map m, size_t step, size_t width, int "
+	"write,\n"
+	"\t\t      int random)\n"
+	"{\n"
+	"\tlong all = m.len < width ? 0 : (long)((m.len - width) / step + 1);\n"
+	"\n"
+	"\tif (sigsetjmp(back, 0))\n"
+	"\t\treturn -1;\n"
+	"\tfor (long i = 0; i < all; i++, me->moved++)\n"
+	"\t\ttouch_one(m.at + (random ? draw(0, all - 1) : i) * (long)step,\n"
+	"\t\t\t  width, write);\n"
+	"\treturn 0;\n"
+	"}\n\n";
 
 /* The loop itself, where a function for it would be more to read. */
 static void emit_touch_here(struct mmr_emit *e, const struct mmr_stmt *s,
 			    const char *step, bool is_write)
 {
-	char at[200], len[200], next[80] = "++";
+	char at[200], len[200], next[80] = "++", there[240] = "";
 
 	mmr_emit_at(e, s, TOUCH_MAP, at, sizeof(at));
 	mmr_emit_len(e, s, TOUCH_MAP, len, sizeof(len));
 	if (strcmp(step, "1") != 0)
 		snprintf(next, sizeof(next), " += %s", step);
-	mmr_emit_line(e, "for (size_t n = 0; n < %s; n%s%s)", len, next,
-		      e->count);
+	if (mmr_emit_may_fail(e, s->args[TOUCH_MAP].name))
+		snprintf(there, sizeof(there), "%s != MAP_FAILED && ", at);
+	mmr_emit_line(e, "for (size_t n = 0; %sn < %s; n%s%s)", there, len,
+		      next, e->count);
 	e->indent++;
 	mmr_emit_line(e, "%s((volatile char *)%s)[n]%s;",
 		      is_write ? "" : "(void)", at, is_write ? " = 1" : "");

@@ -195,20 +195,27 @@ static int64_t run_uffd_read(struct mmr_child *c, const struct mmr_insn *in)
 }
 #else
 static const char range_c[] =
-	"static int uffd_range(int fd, unsigned long request, struct map m, "
-	"unsigned long mode)\n{\n"
-	"\tunsigned long long words[4] = { (unsigned long)m.at, m.len, mode, "
-	"0 };\n\n"
-	"\treturn ioctl(fd, request, words);\n}\n\n";
+	"static int uffd_range(int fd, unsigned long request, struct map m,\n"
+	"\t\t      unsigned long mode)\n"
+	"{\n"
+	"\tunsigned long long words[4] = {\n"
+	"\t\t(unsigned long)m.at, m.len, mode, 0\n"
+	"\t};\n"
+	"\n"
+	"\treturn ioctl(fd, request, words);\n"
+	"}\n\n";
 
 static const char fill_c[] =
-	"static int uffd_fill(int fd, unsigned long request, struct map m, "
-	"struct map from,\n"
-	"\t\t     unsigned long mode)\n{\n"
-	"\tunsigned long long words[5] = { (unsigned long)m.at, "
-	"(unsigned long)from.at,\n"
-	"\t\tm.len < from.len ? m.len : from.len, mode, 0 };\n\n"
-	"\treturn ioctl(fd, request, words);\n}\n\n";
+	"static int uffd_fill(int fd, unsigned long request, struct map m,\n"
+	"\t\t     struct map from, unsigned long mode)\n"
+	"{\n"
+	"\tunsigned long long words[5] = {\n"
+	"\t\t(unsigned long)m.at, (unsigned long)from.at,\n"
+	"\t\tm.len < from.len ? m.len : from.len, mode, 0\n"
+	"\t};\n"
+	"\n"
+	"\treturn ioctl(fd, request, words);\n"
+	"}\n\n";
 
 static const char requests_c[] = "#ifndef UFFDIO_MOVE\n"
 				 "#define UFFDIO_MOVE 0xc028aa05ul\n#endif\n"
@@ -220,27 +227,33 @@ static const char requests_c[] = "#ifndef UFFDIO_MOVE\n"
 				 "\n";
 
 static const char read_c[] =
-	"/* The next event, should there be one: the page that is wanted, or "
-	"what moved or went. */\n"
-	"static int uffd_read(int fd, struct map *m, size_t len, long ns)\n{\n"
+	"/* The next event, if any: the page that is wanted, what moved or "
+	"went. */\n"
+	"static int uffd_read(int fd, struct map *m, size_t len, long ns)\n"
+	"{\n"
 	"\tstruct timespec t = { ns / 1000000000, ns % 1000000000 };\n"
 	"\tstruct pollfd p = { fd, POLLIN, 0 };\n"
-	"\tstruct uffd_msg msg;\n\n"
-	"\tif (ppoll(&p, 1, &t, NULL) <= 0 || read(fd, &msg, sizeof(msg)) != "
-	"sizeof(msg))\n"
+	"\tstruct uffd_msg msg;\n"
+	"\n"
+	"\tif (ppoll(&p, 1, &t, NULL) <= 0 ||\n"
+	"\t    read(fd, &msg, sizeof(msg)) != sizeof(msg))\n"
 	"\t\treturn -1;\n"
-	"\tif (msg.event == UFFD_EVENT_PAGEFAULT)\n"
-	"\t\t*m = (struct map){ (char *)(msg.arg.pagefault.address / len * "
-	"len), len };\n"
-	"\telse if (msg.event == UFFD_EVENT_REMAP)\n"
-	"\t\t*m = (struct map){ (char *)msg.arg.remap.to, msg.arg.remap.len "
-	"};\n"
-	"\telse if (msg.event == UFFD_EVENT_FORK)\n"
+	"\tif (msg.event == UFFD_EVENT_FORK) {\n"
 	"\t\tclose((int)msg.arg.fork.ufd);\n"
-	"\telse\n"
-	"\t\t*m = (struct map){ (char *)msg.arg.remove.start,\n"
-	"\t\t\tmsg.arg.remove.end - msg.arg.remove.start };\n"
-	"\treturn 0;\n}\n\n";
+	"\t\treturn 0;\n"
+	"\t}\n"
+	"\tif (msg.event == UFFD_EVENT_PAGEFAULT) {\n"
+	"\t\tm->at = (char *)(msg.arg.pagefault.address / len * len);\n"
+	"\t\tm->len = len;\n"
+	"\t} else if (msg.event == UFFD_EVENT_REMAP) {\n"
+	"\t\tm->at = (char *)msg.arg.remap.to;\n"
+	"\t\tm->len = msg.arg.remap.len;\n"
+	"\t} else {\n"
+	"\t\tm->at = (char *)msg.arg.remove.start;\n"
+	"\t\tm->len = msg.arg.remove.end - msg.arg.remove.start;\n"
+	"\t}\n"
+	"\treturn 0;\n"
+	"}\n\n";
 
 static void uffd_headers(struct mmr_emit *e)
 {

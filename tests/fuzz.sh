@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# fuzz.sh text|import|klog|race SECONDS: runs a fuzz target; its corpus and what
-# it finds stay in BUILD/fuzz.  They end by -max_total_time.
+# fuzz.sh text|import|klog|race SECONDS [RUNS]: runs a fuzz target; its corpus
+# and what it finds stay in BUILD/fuzz.  It ends by -max_total_time, or before
+# that after so many inputs.
 
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -13,7 +14,7 @@ dir=$BUILD/fuzz/$target
 mkdir -p "$dir/corpus" "$dir/crashes" "$dir/seeds"
 cp corpus/seeds/*.case tests/canary/*.case "$dir/seeds/" 2>/dev/null
 common=(-max_total_time="$seconds" -artifact_prefix="$dir/crashes/"
-	-print_final_stats=1 -timeout=60)
+	-print_final_stats=1 -timeout=60 -runs="${3:--1}")
 case $target in
 text)
 	exec "$BUILD/text_fuzzer" "${common[@]}" -max_len=65536 \

@@ -83,7 +83,7 @@ static int emit_loop(struct mmr_export *x, const struct mmr_stmt *s, int depth)
 		mmr_emit_line(
 			&x->e, "for (int %c = 0; %c < %" PRId64 "%s; %c++%s)%s",
 			i, i, s->count, stop, i,
-			counts_turns(x, &s->body) ? ", shared->moved++" : "",
+			counts_turns(x, &s->body) ? ", " MMR_EXPORT_STILL : "",
 			open);
 		break;
 	case MMR_UNTIL_TIME:
@@ -149,7 +149,8 @@ static void emit_pids(struct mmr_export *x, const struct mmr_stmt *s)
 	if (s->ref)
 		mmr_emit_var(&x->e, s->ref, MMR_REF_PROCESS, var, sizeof(var));
 	if (!x->e.sets) {
-		mmr_emit_line(&x->e, "shared->pids_%s[0] = %s.pid;", name, var);
+		mmr_emit_line(&x->e, "shared->pids_%s[0] = %s%s;", name, var,
+			      mmr_emit_pid(&x->e));
 		return;
 	}
 	mmr_emit_line(&x->e, "for (int i = 0; i < %s.n; i++)", var);
@@ -277,7 +278,7 @@ static bool emit_seed(struct mmr_export *x, const struct mmr_thread *t)
 	if (!x->e.seeds || !draws(&t->body))
 		return false;
 	mmr_emit_header(&x->e, "stdlib.h");
-	mmr_emit_line(&x->e, "unsigned int seed = (unsigned int)now();");
+	mmr_emit_line(&x->e, "unsigned int seed = now();");
 	return true;
 }
 
@@ -333,7 +334,7 @@ static int emit_thread(struct mmr_export *x, const struct mmr_proc *p,
 static void put_keep(struct mmr_export *x)
 {
 	mmr_emit_line(&x->e, x->whole ? "for (int round = 0; round < ROUNDS; "
-					"round++, shared->moved++) {"
+					"round++, " MMR_EXPORT_STILL ") {"
 				      : "for (int round = 0; round < ROUNDS && "
 					"!shared->stop; round++) {");
 	x->e.indent++;
@@ -380,7 +381,9 @@ static const struct mmr_thread *first_thread(const struct mmr_proc *p)
 
 static bool is_inline(const struct mmr_export *x, const struct mmr_proc *p)
 {
-	return x->whole && !x->c->keep && mmr_export_plain_threads(p) > 1;
+	int n = mmr_export_plain_threads(p);
+
+	return !x->c->keep && (n == 1 || (n && x->whole));
 }
 
 static void emit_creates(struct mmr_export *x, const struct mmr_proc *p)
@@ -405,15 +408,40 @@ static void emit_creates(struct mmr_export *x, const struct mmr_proc *p)
 	}
 }
 
+static int count_spawns(void *arg, const struct mmr_stmt *s,
+			const struct mmr_thread *t)
+{
+	(void)t;
+	*(int *)arg += s->op->id == MMR_OP_process_spawn;
+	return 0;
+}
+
+/* A round leaves nobody behind: reaped now, when no pid of it is named any
+ * more. */
+static void emit_reap(struct mmr_export *x, const struct mmr_proc *p)
+{
+	int n = 0;
+
+	if (!x->whole || x->leaves || !x->spawns || p->is_template)
+		return;
+	mmr_emit_each_stmt(x->c, count_spawns, &n);
+	if (n == 1 && !x->e.sets) {
+		mmr_emit_line(&x->e, "wait(NULL);");
+		return;
+	}
+	mmr_emit_line(&x->e, "while (wait(NULL) > 0)");
+	mmr_emit_line(&x->e, "\t;");
+}
+
 /* Starts the threads of a process and waits for them. */
 static int emit_proc(struct mmr_export *x, const struct mmr_proc *p)
 {
 	const struct mmr_thread *first = first_thread(p);
-	int others = mmr_export_plain_threads(p) - 1, j, rc = 0;
+	int others = mmr_export_plain_threads(p) - 1, rc = 0;
 	bool declares;
 
 	x->e.indent = 0;
-	mmr_emit_line(&x->e, "static void *proc_%s(void *arg)", p->name);
+	mmr_emit_line(&x->e, "static void proc_%s(void)", p->name);
 	mmr_emit_line(&x->e, "{");
 	x->e.indent = 1;
 	declares = others > 0;
@@ -434,11 +462,13 @@ static int emit_proc(struct mmr_export *x, const struct mmr_proc *p)
 		mmr_emit_line(&x->e, "thread_%s(NULL);", first->name);
 	if (others == 1)
 		mmr_emit_line(&x->e, "pthread_join(other, NULL);");
-	for (j = 0; j < others && others > 1; j++)
-		mmr_emit_line(&x->e, "pthread_join(other[%d], NULL);", j);
+	if (others > 1) {
+		mmr_emit_line(&x->e, "for (int i = 0; i < %d; i++)", others);
+		mmr_emit_line(&x->e, "\tpthread_join(other[i], NULL);");
+	}
+	emit_reap(x, p);
 	if (x->c->keep)
 		put_reset(x);
-	mmr_emit_line(&x->e, "return arg;");
 	x->e.indent = 0;
 	mmr_emit_line(&x->e, "}\n");
 	return rc;
@@ -447,7 +477,6 @@ static int emit_proc(struct mmr_export *x, const struct mmr_proc *p)
 int mmr_export_bodies(struct mmr_export *x)
 {
 	int i, j, n = 0, plain = 0, rc = 0;
-	char body[64];
 
 	for (i = 0; i < x->c->nprocs; i++) {
 		const struct mmr_proc *p = x->c->procs[i];
@@ -459,8 +488,7 @@ int mmr_export_bodies(struct mmr_export *x)
 				rc = emit_thread(x, p, p->threads[j], plain++);
 		if (rc)
 			return rc;
-		mmr_emit_body(&x->e, p->name, body, sizeof(body));
-		if (x->proc_used[i] && !strncmp(body, "proc_", 5))
+		if (x->proc_used[i])
 			rc = emit_proc(x, p);
 	}
 	return rc;

@@ -18,254 +18,6 @@
 
 #define TOUCHES (MMR_USED_WRITE | MMR_USED_READ | MMR_USED_RANDOM)
 
-int mmr_export_proc(const struct mmr_case *c, const char *name)
-{
-	int i;
-
-	for (i = 0; i < c->nprocs; i++)
-		if (!strcmp(c->procs[i]->name, name))
-			return i;
-	return -1;
-}
-
-int mmr_export_thread(const struct mmr_case *c, const char *name,
-		      struct mmr_proc **proc)
-{
-	int i, j, n = 0;
-
-	for (i = 0; i < c->nprocs; i++)
-		for (j = 0; j < c->procs[i]->nthreads; j++, n++) {
-			if (strcmp(c->procs[i]->threads[j]->name, name) != 0)
-				continue;
-			if (proc)
-				*proc = c->procs[i];
-			return n;
-		}
-	return -1;
-}
-
-const struct mmr_proc *mmr_export_first_plain(const struct mmr_case *c)
-{
-	int i;
-
-	for (i = 0; i < c->nprocs; i++)
-		if (!c->procs[i]->is_template)
-			break;
-	return c->procs[i];
-}
-
-bool mmr_export_is_plain(const struct mmr_proc *p, const struct mmr_thread *t)
-{
-	return !p->is_template && !t->is_template;
-}
-
-static int find_names(const struct mmr_block *b, enum mmr_arg_type type,
-		      const char **names, int n, int max)
-{
-	int i, j, k;
-
-	for (i = 0; i < b->n; i++) {
-		const struct mmr_stmt *s = b->stmts[i];
-
-		if (s->kind == MMR_STMT_LOOP) {
-			n = find_names(&s->body, type, names, n, max);
-			continue;
-		}
-		for (j = 0; j < s->op->nargs; j++) {
-			if (s->op->args[j].type != type || !s->args[j].name)
-				continue;
-			for (k = 0; k < n; k++)
-				if (!strcmp(names[k], s->args[j].name))
-					break;
-			if (k == n && n < max)
-				names[n++] = s->args[j].name;
-		}
-	}
-	return n;
-}
-
-void mmr_export_names(struct mmr_export *x, enum mmr_arg_type type,
-		      void (*fn)(struct mmr_export *x, const char *name))
-{
-	const char *names[MMR_CASE_MAX_NAMES];
-	int i, j, n = 0;
-
-	for (i = 0; i < x->c->nprocs; i++)
-		for (j = 0; j < x->c->procs[i]->nthreads; j++)
-			n = find_names(&x->c->procs[i]->threads[j]->body, type,
-				       names, n, MMR_CASE_MAX_NAMES);
-	for (i = 0; i < n; i++)
-		fn(x, names[i]);
-}
-
-static bool block_awaits(const struct mmr_block *b, enum mmr_until until,
-			 const char *name)
-{
-	int i;
-
-	for (i = 0; i < b->n; i++) {
-		const struct mmr_stmt *s = b->stmts[i];
-
-		if (s->kind != MMR_STMT_LOOP)
-			continue;
-		if ((s->until == until && !strcmp(s->until_name, name)) ||
-		    block_awaits(&s->body, until, name))
-			return true;
-	}
-	return false;
-}
-
-bool mmr_export_is_awaited(const struct mmr_case *c, enum mmr_until until,
-			   const char *name)
-{
-	int i, j;
-
-	for (i = 0; i < c->nprocs; i++)
-		for (j = 0; j < c->procs[i]->nthreads; j++)
-			if (block_awaits(&c->procs[i]->threads[j]->body, until,
-					 name))
-				return true;
-	return false;
-}
-
-bool mmr_export_awaits_exit(const struct mmr_case *c)
-{
-	int i;
-
-	if (mmr_export_is_awaited(c, MMR_UNTIL_EXITED, "idle"))
-		return true;
-	for (i = 0; i < c->nprocs; i++)
-		if (mmr_export_is_awaited(c, MMR_UNTIL_EXITED,
-					  c->procs[i]->name))
-			return true;
-	return false;
-}
-
-int mmr_export_plain_threads(const struct mmr_proc *p)
-{
-	int j, n = 0;
-
-	for (j = 0; j < p->nthreads; j++)
-		n += !p->threads[j]->is_template;
-	return n;
-}
-
-const char *mmr_export_where(const struct mmr_export *x)
-{
-	return x->whole && x->nplain == 1 && !x->spawns ? "" : "shared->";
-}
-
-bool mmr_export_may_rest(const struct mmr_export *x)
-{
-	return x->waits || mmr_export_uses(x, MMR_USED_PAUSE);
-}
-
-bool mmr_export_may_leave(const struct mmr_export *x)
-{
-	return mmr_export_may_rest(x) || !x->simple;
-}
-
-bool mmr_export_meets(const struct mmr_block *b, const char *sync)
-{
-	int i;
-
-	for (i = 0; i < b->n; i++) {
-		const struct mmr_stmt *s = b->stmts[i];
-
-		if (s->kind == MMR_STMT_LOOP
-			    ? mmr_export_meets(&s->body, sync)
-			    : s->op->id == MMR_OP_sync &&
-				      !strcmp(s->args[0].name, sync))
-			return true;
-	}
-	return false;
-}
-
-int mmr_export_parties(const struct mmr_case *c, const char *sync)
-{
-	int i, j, n = 0;
-
-	for (i = 0; i < c->nprocs; i++)
-		for (j = 0; j < c->procs[i]->nthreads; j++)
-			if (mmr_export_is_plain(c->procs[i],
-						c->procs[i]->threads[j]) &&
-			    mmr_export_meets(&c->procs[i]->threads[j]->body,
-					     sync))
-				n += c->procs[i]->copies;
-	return n;
-}
-
-/*
- * What the machine would skip, as nothing makes a ref that it needs, is left
- * out.  A reference to a process is skipped by its helper at run time.
- */
-bool mmr_export_is_skipped(struct mmr_export *x, const struct mmr_stmt *s)
-{
-	int i;
-
-	for (i = 0; i < s->op->nargs; i++) {
-		const struct mmr_argspec *a = &s->op->args[i];
-
-		if (a->type == MMR_ARG_REF && s->args[i].name &&
-		    !mmr_emit_ref_kind(&x->e, s, i))
-			return true;
-	}
-	return false;
-}
-
-/* Marks what a block starts, and what that starts. */
-static void mark_block(struct mmr_export *x, const struct mmr_block *b);
-
-static void mark_proc(struct mmr_export *x, int index)
-{
-	const struct mmr_proc *p = x->c->procs[index];
-	int j;
-
-	x->proc_used[index] = true;
-	for (j = 0; j < p->nthreads; j++) {
-		int n = mmr_export_thread(x->c, p->threads[j]->name, NULL);
-
-		if (p->threads[j]->is_template || x->thread_used[n])
-			continue;
-		x->thread_used[n] = true;
-		mark_block(x, &p->threads[j]->body);
-	}
-}
-
-static void mark_block(struct mmr_export *x, const struct mmr_block *b)
-{
-	struct mmr_proc *p;
-	int i, n;
-
-	for (i = 0; i < b->n; i++) {
-		const struct mmr_stmt *s = b->stmts[i];
-
-		if (s->kind == MMR_STMT_LOOP) {
-			mark_block(x, &s->body);
-		} else if (s->op->id == MMR_OP_process_spawn) {
-			x->simple = false;
-			x->spawns = true;
-			n = mmr_export_proc(x->c, s->args[0].name);
-			if (n >= 0 && !x->proc_used[n])
-				mark_proc(x, n);
-		} else if (s->op->id == MMR_OP_thread_spawn) {
-			n = mmr_export_thread(x->c, s->args[0].name, &p);
-			if (n < 0)
-				continue;
-			x->simple = false;
-			if (x->thread_used[n])
-				continue;
-			x->thread_used[n] = true;
-			mark_block(x,
-				   &p->threads[n - mmr_export_thread(
-							   x->c,
-							   p->threads[0]->name,
-							   NULL)]
-					    ->body);
-		}
-	}
-}
-
 static void put_idle(struct mmr_export *x)
 {
 	if (x->e.used & MMR_USED_IDLE_THREAD)
@@ -273,21 +25,17 @@ static void put_idle(struct mmr_export *x)
 		      "\treturn arg;\n}\n\n",
 		      x->out);
 	if (x->e.used & MMR_USED_IDLE_PROC)
-		fputs("static void *proc_idle(void *arg)\n{\n"
-		      "\tfor (;;)\n\t\tpause();\n\treturn arg;\n}\n\n",
+		fputs("static void proc_idle(void)\n{\n"
+		      "\tfor (;;)\n\t\tpause();\n}\n\n",
 		      x->out);
 }
 
 /* True when text names the function before it defines it. */
-static bool is_early(const char *text, const char *name)
+static bool is_early(const char *text, const char *head, const char *name)
 {
-	char definition[100];
-	const char *def, *at;
+	const char *def = strstr(text, head), *at;
 	size_t n = strlen(name);
 
-	snprintf(definition, sizeof(definition), "static void *%s(void *arg)",
-		 name);
-	def = strstr(text, definition);
 	for (at = strstr(text, name); at && def && at < def;
 	     at = strstr(at + 1, name))
 		if (strspn(at + n, "_abcdefghijklmnopqrstuvwxyz"
@@ -299,23 +47,24 @@ static bool is_early(const char *text, const char *name)
 /* Templates may start each other: then their names come first. */
 static void put_prototypes(struct mmr_export *x, const char *bodies)
 {
+	char name[64], head[100];
 	int i, j, any = 0;
-	char name[64];
 
 	for (i = 0; i < x->c->nprocs; i++) {
 		const struct mmr_proc *p = x->c->procs[i];
 
 		for (j = 0; j <= p->nthreads; j++) {
-			if (j < p->nthreads)
-				snprintf(name, sizeof(name), "thread_%s",
-					 p->threads[j]->name);
-			else
-				snprintf(name, sizeof(name), "proc_%s",
-					 p->name);
-			if (is_early(bodies, name))
-				any = fprintf(x->out,
-					      "static void *%s(void *arg);\n",
-					      name);
+			bool is_thread = j < p->nthreads;
+
+			snprintf(name, sizeof(name), "%s_%s",
+				 is_thread ? "thread" : "proc",
+				 is_thread ? p->threads[j]->name : p->name);
+			snprintf(head, sizeof(head),
+				 is_thread ? "static void *%s(void *arg)"
+					   : "static void %s(void)",
+				 name);
+			if (is_early(bodies, head, name))
+				any = fprintf(x->out, "%s;\n", head);
 		}
 	}
 	if (any)
@@ -326,16 +75,14 @@ static void put_prototypes(struct mmr_export *x, const char *bodies)
 static void put_plain_bodies(struct mmr_export *x)
 {
 	int i, k, n = 0;
-	char body[64];
 
-	fputs("static void *(*const bodies[PLAIN])(void *) = {", x->out);
+	fputs("static void (*const bodies[PLAIN])(void) = {", x->out);
 	for (i = 0; i < x->c->nprocs; i++) {
 		const struct mmr_proc *p = x->c->procs[i];
 
-		mmr_emit_body(&x->e, p->name, body, sizeof(body));
 		for (k = 0; !p->is_template && k < p->copies; k++, n++)
-			fprintf(x->out, "%s%s%s", n ? "," : "",
-				n % 4 ? " " : "\n\t", body);
+			fprintf(x->out, "%s%sproc_%s", n ? "," : "",
+				n % 4 ? " " : "\n\t", p->name);
 	}
 	fputs("\n};\n\n", x->out);
 }
@@ -402,12 +149,10 @@ static void analyse(struct mmr_export *x)
 		x->nplain += c->procs[i]->copies;
 	}
 	x->simple = x->nplain == 1;
-	for (i = 0; i < c->nprocs; i++) {
-		if (!c->procs[i]->is_template)
-			mark_proc(x, i);
+	mmr_export_mark(x);
+	for (i = 0; i < c->nprocs; i++)
 		for (j = 0; j < c->procs[i]->nthreads; j++)
 			look_at_times(x, &c->procs[i]->threads[j]->body);
-	}
 	x->writes = mmr_setting_written(c);
 	for (i = 0; mmr_setting_table[i].name; i++)
 		if (mmr_setting_table[i].kind == MMR_SETTING_TRIGGER)
@@ -472,6 +217,23 @@ static bool needs_steps(const struct mmr_export *x, const char *bodies)
 	return false;
 }
 
+/* One statement alone, outside of a product, names the page size. */
+static bool names_page_once(const char *bodies)
+{
+	const char *at = strstr(bodies, "page");
+
+	return at && !strstr(at + 1, "page") && strncmp(at - 2, "* ", 2) != 0;
+}
+
+/* A process ref can be a plain pid where no helper takes one. */
+static bool has_plain_procs(const struct mmr_export *x)
+{
+	return x->whole && !x->e.sets &&
+	       !(x->e.used &
+		 (MMR_USED_SPAWN_ANY | MMR_USED_KILL | MMR_USED_REAP |
+		  MMR_USED_FRESH | MMR_USED_UNUSED));
+}
+
 /*
  * Twice: only when all is written is it known what the file uses, and some
  * statements are written by that.
@@ -480,15 +242,22 @@ static char *write_known(struct mmr_export *x, int *rc)
 {
 	char *bodies = write_bodies(x, rc);
 
-	if (bodies && x->whole && needs_steps(x, bodies)) {
+	if (!bodies)
+		return NULL;
+	if (x->whole && needs_steps(x, bodies)) {
 		x->whole = x->counts = x->leaves = false;
 		x->e.steps = true;
 		x->e.polls = x->e.one_meet = x->e.groups = false;
+		x->e.meet_waits = false;
 		x->e.inlines = x->e.seeds = x->e.plain_maps = false;
 		x->e.used = 0;
 	}
+	x->e.plain_procs = has_plain_procs(x);
+	x->e.calls_page = x->whole && names_page_once(bodies);
+	if (x->e.calls_page)
+		x->e.used &= ~(uint32_t)MMR_USED_PAGE;
 	free(bodies);
-	return bodies ? write_bodies(x, rc) : NULL;
+	return write_bodies(x, rc);
 }
 
 static void settle(struct mmr_export *x, const char *bodies)
@@ -509,8 +278,13 @@ static void settle(struct mmr_export *x, const char *bodies)
 		x->e.groups = mmr_export_may_leave(x);
 	x->shares = !x->whole || x->counts || x->content ||
 		    strstr(bodies, "shared->");
-	for (i = 0; i < x->e.nhelpers; i++)
+	x->clock =
+		x->e.used & (MMR_USED_DELAY | MMR_USED_DRAW | MMR_USED_SYNC) ||
+		strstr(bodies, "now()");
+	for (i = 0; i < x->e.nhelpers; i++) {
 		x->shares |= strstr(x->e.helpers[i], "shared->") != NULL;
+		x->clock |= strstr(x->e.helpers[i], "now()") != NULL;
+	}
 	if (x->e.used & (MMR_USED_UFFD | MMR_USED_FRESH | MMR_USED_SYNC))
 		x->shares = true;
 }
@@ -547,7 +321,7 @@ static int write_file(struct mmr_export *x)
 	free(bodies);
 	mmr_export_watch(x);
 	mmr_export_need_helpers(x);
-	if (x->nplain > 1 || (!x->whole && !x->simple))
+	if (mmr_export_has_array(x))
 		put_plain_bodies(x);
 	if (x->to == MMR_EXPORT_LTP)
 		mmr_export_ltp(x);

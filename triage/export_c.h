@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The parts of the exporter, for each other only:
- *   export_c.c     the order of the file, what is reached
+ *   export_c.c     the order of the file
+ *   export_find.c  names, threads and processes; what is reached
  *   export_refs.c  the refs
  *   export_round.c whether a round ends by itself
  *   export_plan.c  how the file is written
@@ -41,10 +42,14 @@ struct mmr_export {
 	bool leaves;	  /* a round may leave processes behind */
 	const char *sync; /* whole: the last of nsyncs rendezvous */
 	int nsyncs;
-	bool may_miss;	 /* an access may meet no memory */
-	bool unmended;	 /* a thread has segv=return */
-	bool content;	 /* reads are looked at: all writes write 1 */
-	bool pins;	 /* a thread has cpu= */
+	const char *meet_latch; /* e.meet_waits: for this one */
+	int listed;		/* names that a declaration has by now */
+	bool may_miss;		/* an access may meet no memory */
+	bool may_fail;		/* ... as mmap may fail, for no other reason */
+	bool clock;		/* something calls now() */
+	bool unmended;		/* a thread has segv=return */
+	bool content;		/* reads are looked at: all writes write 1 */
+	bool pins;		/* a thread has cpu= */
 	bool waits;	 /* a round may come to rest with nobody to blame */
 	bool has_within; /* a call has a limit of its own */
 	bool long_draws; /* a time is drawn from more than RAND_MAX ns */
@@ -59,8 +64,10 @@ struct mmr_export {
 	int nplain; /* plain processes, copies counted */
 };
 
-/* How an op's own helper tells the watchdog that it gets on. */
+/* How an op's own helper tells the watchdog that it gets on, and how a whole
+ * round does. */
 #define MMR_EXPORT_MOVED "me->moved++"
+#define MMR_EXPORT_STILL "shared->still = 0"
 
 #define MMR_EXPORT_PUT(x, ...) fprintf((x)->out, __VA_ARGS__)
 
@@ -123,6 +130,8 @@ int64_t mmr_export_runs(const struct mmr_case *c);
 /* Rounds of one execution of the file, and seconds that they may take. */
 int64_t mmr_export_rounds(const struct mmr_export *x);
 int64_t mmr_export_runtime(const struct mmr_export *x);
+/* True when the file itself looks at how long it runs. */
+bool mmr_export_has_budget(const struct mmr_export *x);
 /* export_safe.c: sets x->may_miss and x->e.own_stacks. */
 void mmr_export_find_misses(struct mmr_export *x);
 /* Bytes of the largest mappings of the case, added up; 0 when small. */
@@ -135,13 +144,26 @@ void mmr_export_helpers(struct mmr_export *x);
 void mmr_export_proc_types(struct mmr_export *x);
 void mmr_export_proc_helpers(struct mmr_export *x);
 bool mmr_export_has_start(const struct mmr_export *x);
+/* Marks what the case starts: thread_used, proc_used, simple, spawns. */
+void mmr_export_mark(struct mmr_export *x);
+/* True when watch() takes an array of processes. */
+bool mmr_export_has_array(const struct mmr_export *x);
 /* Whether a round may end with everybody asleep, and whether it may leave
  * processes behind. */
 bool mmr_export_may_rest(const struct mmr_export *x);
 bool mmr_export_may_leave(const struct mmr_export *x);
 
-/* export_watch.c */
+/* export_watch.c: the function watch(), where one is needed; else the loop in
+ * main() that waits for a round's one process. */
 void mmr_export_watch(struct mmr_export *x);
+bool mmr_export_has_watch(const struct mmr_export *x);
+void mmr_export_wait(struct mmr_export *x);
+/* A round is wrong: says so at this indentation, and ends the test.  what: a
+ * text, NULL: the variable wrong. */
+void mmr_export_fail(struct mmr_export *x, int indent, const char *what);
+/* The same in the loop of rounds, when `condition` holds. */
+void mmr_export_fail_if(struct mmr_export *x, const char *condition,
+			const char *what);
 /* export_need.c: what stands before main(), the tests in it, what is noted
  * before the rounds and looked at after them. */
 bool mmr_export_reads_fields(const struct mmr_export *x);
@@ -157,9 +179,11 @@ bool mmr_export_is_quiet(const struct mmr_export *x);
 /* What it does may last until the machine boots anew. */
 bool mmr_export_is_lasting(const struct mmr_export *x);
 
-/* export_main.c: what every round does, and main(). */
+/* export_main.c: what is found out once; what a round needs at the top of its
+ * function; what every round does, in a loop over i; main(). */
 void mmr_export_setup(struct mmr_export *x);
-void mmr_export_start_round(struct mmr_export *x, int indent);
+void mmr_export_put_locals(struct mmr_export *x);
+void mmr_export_put_round(struct mmr_export *x);
 void mmr_export_main(struct mmr_export *x);
 /* export_ltp.c */
 void mmr_export_ltp(struct mmr_export *x);

@@ -3,6 +3,7 @@
  * What the statements of an exported C file call: only what it uses, in as
  * few lines as a person would need.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "export_c.h"
@@ -10,11 +11,16 @@
 #define PUT MMR_EXPORT_PUT
 #define uses mmr_export_uses
 
+/* Until somebody is back from usleep(20), which the timer slack makes 70 us.
+ * Not sched_yield(): it gives away a time slice for each call (Linux 6.18), so
+ * that who waits so may get no CPU for seconds where others want it. */
+#define WAKE_NS 100000
+
 /* --- what all processes share --- */
 
 static void put_latch(struct mmr_export *x, const char *name)
 {
-	PUT(x, "\tatomic_int latch_%s;\n", name);
+	PUT(x, "%s latch_%s", x->listed++ ? "," : "\tatomic_int", name);
 }
 
 static void put_futex(struct mmr_export *x, const char *name)
@@ -65,18 +71,15 @@ static void put_limits(struct mmr_export *x)
 		for (j = 0; j < x->c->procs[i]->nthreads; j++)
 			n += mmr_export_is_plain(x->c->procs[i],
 						 x->c->procs[i]->threads[j]);
-	PUT(x, "#define ROUNDS %lld\n", (long long)rounds);
-	if (x->to != MMR_EXPORT_LTP)
-		PUT(x, "#define BUDGET %lld /* s */\n",
-		    x->c->budget_ns ? (long long)mmr_export_runtime(x)
-				    : 1000000000LL);
-	PUT(x, "#define LIMIT %lld /* ms */\n", (long long)x->limit_ms);
-	PUT(x, "#define MAX_GAP 5000000 /* ns: looks that come later find a "
-	       "busy machine, or one that stood still */\n");
-	if (x->nplain > 1 || (!x->whole && !x->simple))
-		PUT(x, "#define PLAIN %d\n", x->nplain);
+	PUT(x, "enum { ROUNDS = %lld, ", (long long)rounds);
+	if (mmr_export_has_budget(x))
+		PUT(x, "BUDGET = %lld /* s */, ",
+		    (long long)mmr_export_runtime(x));
+	PUT(x, "LIMIT = %lld /* ms */ };\n", (long long)x->limit_ms);
+	if (mmr_export_has_array(x))
+		PUT(x, "enum { PLAIN = %d /* processes */ };\n", x->nplain);
 	if (!x->whole)
-		PUT(x, "#define THREADS %d /* watched */\n",
+		PUT(x, "enum { THREADS = %d /* watched */ };\n",
 		    !x->simple ? 1024
 		    : n	       ? n
 			       : 1);
@@ -89,11 +92,11 @@ static void put_thread_slot(struct mmr_export *x)
 	       "static struct shared {\n\tstruct thread {\n");
 	if (!x->simple)
 		PUT(x, "\t\tpid_t pid; /* 0: unused */\n");
-	PUT(x, "\t\tconst char *volatile who, *volatile in; /* a statement, or "
-	       "NULL */\n"
+	PUT(x, "\t\tconst char *volatile who, *volatile in; /* what, or NULL "
+	       "*/\n"
 	       "\t\tvolatile unsigned long moved;\n"
 	       "\t\tunsigned long last; /* the watchdog's */\n"
-	       "\t\tlong long still;\n");
+	       "\t\tint still; /* ms */\n");
 	if (x->has_within)
 		PUT(x, "\t\tvolatile int within; /* ms, 0: LIMIT */\n");
 	if (x->unmended)
@@ -103,17 +106,10 @@ static void put_thread_slot(struct mmr_export *x)
 		PUT(x, "\tatomic_int threads;\n");
 }
 
-static void put_shared(struct mmr_export *x)
+static void put_fields(struct mmr_export *x)
 {
-	if (!x->shares)
-		return;
-	if (!x->whole)
-		put_thread_slot(x);
-	else
-		PUT(x, "static struct shared {\n");
 	if (x->counts)
-		PUT(x, "\tvolatile unsigned long moved; /* tells the watchdog "
-		       "*/\n");
+		PUT(x, "\tvolatile int still; /* ms without progress */\n");
 	if (x->content)
 		PUT(x, "\tvolatile int foreign; /* read, and written by nobody "
 		       "*/\n");
@@ -123,14 +119,62 @@ static void put_shared(struct mmr_export *x)
 		PUT(x, "\tconst char *volatile missing;\n");
 	if (uses(x, MMR_USED_FRESH))
 		PUT(x, "\tatomic_int fresh_busy;\n\tvolatile pid_t fresh_pid;\n"
-		       "\tvoid *(*volatile fresh_body)(void *);\n");
+		       "\tvoid (*volatile fresh_body)(void);\n");
+	x->listed = 0;
 	mmr_export_names(x, MMR_ARG_LATCH, put_latch);
+	if (x->e.one_meet && uses(x, MMR_USED_SYNC))
+		PUT(x, "%s met;\n\tatomic_llong when;\n",
+		    x->listed ? "," : "\tatomic_int");
+	else if (x->listed)
+		PUT(x, ";\n");
 	mmr_export_names(x, MMR_ARG_FUTEX, put_futex);
 	if (!x->e.one_meet)
 		mmr_export_names(x, MMR_ARG_SYNC, put_sync);
-	else if (uses(x, MMR_USED_SYNC))
-		PUT(x, "\tatomic_int met;\n\tatomic_llong when;\n");
-	PUT(x, "} *shared;\n");
+}
+
+/* A few numbers are declared in one line: true when it is done. */
+static bool put_short(struct mmr_export *x, const char *fields)
+{
+	static const char when[] = ";\n\tatomic_llong when;\n";
+	const char *end = strchr(fields, '\n');
+	int n = (int)strcspn(fields, ";");
+	bool meets = !strcmp(fields + n, when), numbers;
+
+	numbers = meets && x->e.polls && !strncmp(fields, "\tatomic_int ", 12);
+	if (strlen(fields) > 64 || !(numbers || end[1] == '\0'))
+		return false;
+	if (numbers) /* nobody sleeps on one of them */
+		PUT(x, "static struct shared { atomic_llong%.*s, when;", n - 11,
+		    fields + 11);
+	else
+		PUT(x, "static struct shared { %.*s;", n - 1, fields + 1);
+	PUT(x, " } *shared;%s", numbers ? "\n" : fields + n + 1);
+	return true;
+}
+
+static void put_shared(struct mmr_export *x)
+{
+	FILE *out = x->out;
+	char *fields = NULL;
+	size_t n;
+
+	if (!x->shares)
+		return;
+	if (!x->whole)
+		put_thread_slot(x);
+	x->out = open_memstream(&fields, &n);
+	if (x->out) {
+		put_fields(x);
+		fclose(x->out);
+	}
+	x->out = out;
+	if (fields && x->whole && put_short(x, fields))
+		goto out;
+	if (x->whole)
+		PUT(x, "static struct shared {\n");
+	PUT(x, "%s} *shared;\n", fields ? fields : "");
+out:
+	free(fields);
 }
 
 void mmr_export_shared(struct mmr_export *x)
@@ -150,15 +194,15 @@ void mmr_export_shared(struct mmr_export *x)
 		PUT(x, "static size_t page;\n");
 	if (uses(x, MMR_USED_HUGE))
 		PUT(x, "static size_t huge;\n");
-	PUT(x, "\n");
 	if (!x->whole)
-		PUT(x, "/* Tells the watchdog; results do not matter here. */\n"
-		       "#define STEP(...) \\\n"
-		       "\t(me->who = __func__, me->in = #__VA_ARGS__, "
-		       "(void)!(__VA_ARGS__), \\\n"
-		       "\t me->moved++, me->in = NULL)\n\n");
+		PUT(x,
+		    "\n/* Tells the watchdog; results do not matter here. */\n"
+		    "#define STEP(...) \\\n"
+		    "\t(me->who = __func__, me->in = #__VA_ARGS__, "
+		    "(void)!(__VA_ARGS__), \\\n"
+		    "\t me->moved++, me->in = NULL)\n\n");
 	if (uses(x, MMR_USED_THREAD))
-		PUT(x, "struct handle {\n\tpthread_t id;\n"
+		PUT(x, "\nstruct handle {\n\tpthread_t id;\n"
 		       "\tpid_t live; /* in which process */\n};\n\n");
 	mmr_export_proc_types(x);
 }
@@ -167,6 +211,8 @@ void mmr_export_shared(struct mmr_export *x)
 
 static void put_time(struct mmr_export *x)
 {
+	if (!x->clock)
+		return;
 	PUT(x, "static long long now(void)\n{\n\tstruct timespec t;\n\n"
 	       "\tclock_gettime(CLOCK_MONOTONIC, &t);\n"
 	       "\treturn t.tv_sec * 1000000000LL + t.tv_nsec;\n}\n\n");
@@ -190,8 +236,9 @@ static void put_time(struct mmr_export *x)
 			     : "\t/* A sleep is off by less. */\n"
 			       "\tfor (; end - now() > 200000 && "
 			       "!shared->stop; me->moved++)\n"
-			       "\t\tusleep(end - now() > 50000000 ? 50000 : "
-			       "(end - now() - 100000) / 1000);\n");
+			       "\t\tusleep(end - now() > 50000000 ? 50000\n"
+			       "\t\t       : (end - now() - 100000) / 1000);"
+			       "\n");
 }
 
 /* The one rendezvous of a round that comes by it once. */
@@ -200,15 +247,19 @@ static void put_one_meet(struct mmr_export *x)
 	int parties = mmr_export_parties(x->c, x->sync);
 
 	PUT(x,
-	    "/* %s go on at one instant, each skew ns after it. */\n"
-	    "static void meet(long skew)\n{\n"
+	    "/* %s go on at one instant, each skew ns after it%s. */\n"
+	    "static void meet(long skew)\n{\n",
+	    parties == 2 ? "Both" : "All",
+	    x->e.meet_waits ? ", once the latch is open" : "");
+	if (x->e.meet_waits)
+		PUT(x, "\twhile (!shared->latch_%s)\n\t\tusleep(100);\n",
+		    x->meet_latch);
+	PUT(x,
 	    "\tif (++shared->met == %d)\n"
 	    "\t\tshared->when = now() + %lld;\n"
-	    "\tfor (int n = 0; !shared->when; n++)\n"
-	    "\t\tif (n > 2000)\n\t\t\tsched_yield();\n"
+	    "\twhile (!shared->when)\n\t\tusleep(20);\n"
 	    "\twhile (now() < shared->when + skew)\n\t\t;\n}\n\n",
-	    parties == 2 ? "Both" : "All", parties,
-	    (long long)x->sync_lead_ns + 1000);
+	    parties, (long long)x->sync_lead_ns + WAKE_NS);
 }
 
 static void put_sync_helpers(struct mmr_export *x)
@@ -232,7 +283,7 @@ static void put_sync_helpers(struct mmr_export *x)
 	    "\tint turn = m->turn, n = 0;\n\n"
 	    "\tm->arrived++;\n\trelease(m);\n"
 	    "\twhile (m->turn == turn && now() < end)\n"
-	    "\t\tif (++n > 2000)\n\t\t\tsched_yield();\n"
+	    "\t\tif (++n > 20000)\n\t\t\tusleep(20);\n"
 	    "\twhile (now() < m->when + skew)\n\t\t;\n}\n\n"
 	    "/* A thread at its end is not waited for. */\n"
 	    "static void leave(struct meet *m)\n{\n"
@@ -298,6 +349,10 @@ static void put_fault_handler(struct mmr_export *x)
 		PUT(x, "\tif (unmended) {\n\t\tme->faults++;\n\t\treturn;\n"
 		       "\t}\n");
 	PUT(x, "\tsiglongjmp(back, sig);\n}\n\n");
+	PUT(x,
+	    "static const struct sigaction to_on_fault = {\n"
+	    "\t.%s = on_fault,\n\t.sa_flags = SA_NODEFER%s,\n};\n\n",
+	    kill ? "sa_sigaction" : "sa_handler", kill ? " | SA_SIGINFO" : "");
 }
 
 static void put_touch(struct mmr_export *x)
@@ -306,8 +361,8 @@ static void put_touch(struct mmr_export *x)
 		uses(x, MMR_USED_RECOVER)
 			? "\tif (sigsetjmp(back, 0))\n\t\treturn -1;\n"
 			: "";
-	const char *count = !x->whole	? ", me->moved++"
-			    : x->counts ? ", shared->moved++"
+	const char *count = !x->whole	? ", " MMR_EXPORT_MOVED
+			    : x->counts ? ", " MMR_EXPORT_STILL
 					: "";
 
 	put_fault_handler(x);
@@ -425,8 +480,8 @@ static void put_uffd(struct mmr_export *x)
 		PUT(x, "static int uffd_open(int flags, "
 		       "unsigned long features)\n{\n"
 		       "\tstruct uffdio_api api = { UFFD_API, features, 0 };\n"
-		       "\tint fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | "
-		       "O_NONBLOCK | flags);\n\n"
+		       "\tint fd = syscall(SYS_userfaultfd,\n"
+		       "\t\t\t O_CLOEXEC | O_NONBLOCK | flags);\n\n"
 		       "\tif (fd < 0 || ioctl(fd, UFFDIO_API, &api))\n"
 		       "\t\tshared->missing = \"userfaultfd\";\n"
 		       "\treturn fd;\n}\n\n");
@@ -447,7 +502,7 @@ static void put_helper(struct mmr_export *x, const char *text)
 
 	while (x->whole && (at = strstr(text, ", " MMR_EXPORT_MOVED))) {
 		PUT(x, "%.*s%s", (int)(at - text), text,
-		    x->counts ? ", shared->moved++" : "");
+		    x->counts ? ", " MMR_EXPORT_STILL : "");
 		text = at + skip;
 	}
 	PUT(x, "%s", text);

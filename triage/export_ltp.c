@@ -101,19 +101,13 @@ static bool has_setup(struct mmr_export *x)
 static void put_run(struct mmr_export *x)
 {
 	PUT(x, "static void run(void)\n{\n");
-	if (!x->whole)
-		PUT(x, "\tlong long end = now() + tst_remaining_runtime() * "
-		       "1000000000LL;\n");
 	mmr_export_before(x);
-	PUT(x, "\tconst char *wrong;\n\tint i;\n\n");
-	PUT(x, "\tfor (i = 0; i < %s && %s; i++) {\n",
-	    x->c->keep ? "1" : "ROUNDS",
-	    x->whole ? "tst_remaining_runtime()" : "now() < end");
-	mmr_export_start_round(x, 2);
-	PUT(x, "\t\tif (wrong) {\n"
-	       "\t\t\ttst_res(TFAIL, \"round %%d %%s\", i, wrong);\n"
-	       "\t\t\twhile (wait(NULL) > 0)\n\t\t\t\t;\n"
-	       "\t\t\treturn;\n\t\t}\n");
+	mmr_export_put_locals(x);
+	PUT(x,
+	    "\tint i;\n\n"
+	    "\tfor (i = 0; i < %s && tst_remaining_runtime(); i++) {\n",
+	    x->c->keep ? "1" : "ROUNDS");
+	mmr_export_put_round(x);
 	if (uses(x, MMR_USED_UFFD))
 		PUT(x, "\t\tif (shared->missing)\n"
 		       "\t\t\ttst_brk(TCONF, \"no %%s here\", "

@@ -17,32 +17,25 @@ static const char *tabs(int n)
 void mmr_export_setup(struct mmr_export *x)
 {
 	if (uses(x, MMR_USED_PAGE))
-		PUT(x, "\tpage = (size_t)sysconf(_SC_PAGESIZE);\n");
+		PUT(x, "\tpage = getpagesize();\n");
 	if (uses(x, MMR_USED_HUGE))
 		PUT(x,
-		    "\thuge = meminfo_value(\"Hugepagesize: %%lu\") << 10;\n");
+		    x->to == MMR_EXPORT_LTP
+			    ? "\thuge = tst_get_hugepage_size();\n"
+			    : "\thuge = meminfo(\"Hugepagesize: %%lu\") << 10;"
+			      "\n");
 	if (x->pins)
 		PUT(x, "\tsched_getaffinity(0, sizeof(allowed), &allowed);\n");
 	if (x->shares)
 		PUT(x,
 		    "\tshared = %s(NULL, sizeof(*shared), PROT_READ | "
-		    "PROT_WRITE,\n\t\t      MAP_SHARED | MAP_ANONYMOUS, -1, "
+		    "PROT_WRITE,\n\t\t%s   MAP_SHARED | MAP_ANONYMOUS, -1, "
 		    "0);\n",
-		    x->to == MMR_EXPORT_LTP ? "SAFE_MMAP" : "mmap");
-	if (uses(x, MMR_USED_RECOVER)) {
-		PUT(x,
-		    "\tsigaction(SIGSEGV, &(struct sigaction){\n"
-		    "\t\t.%s = on_fault, .sa_flags = SA_NODEFER%s\n\t}, "
-		    "NULL);\n",
-		    uses(x, MMR_USED_KILL) ? "sa_sigaction" : "sa_handler",
-		    uses(x, MMR_USED_KILL) ? " | SA_SIGINFO" : "");
-		PUT(x,
-		    "\tsigaction(SIGBUS, &(struct sigaction){\n"
-		    "\t\t.%s = on_fault, .sa_flags = SA_NODEFER%s\n\t}, "
-		    "NULL);\n",
-		    uses(x, MMR_USED_KILL) ? "sa_sigaction" : "sa_handler",
-		    uses(x, MMR_USED_KILL) ? " | SA_SIGINFO" : "");
-	}
+		    x->to == MMR_EXPORT_LTP ? "SAFE_MMAP" : "mmap",
+		    x->to == MMR_EXPORT_LTP ? "\t" : "   ");
+	if (uses(x, MMR_USED_RECOVER))
+		PUT(x, "\tsigaction(SIGSEGV, &to_on_fault, NULL);\n"
+		       "\tsigaction(SIGBUS, &to_on_fault, NULL);\n");
 	if (x->leaves || !x->whole)
 		PUT(x, "\tprctl(PR_SET_CHILD_SUBREAPER, 1);\n");
 }
@@ -75,10 +68,12 @@ static void put_round_state(struct mmr_export *x)
 	}
 }
 
-/* True when watch() takes an array. */
-static bool has_array(const struct mmr_export *x)
+bool mmr_export_has_array(const struct mmr_export *x)
 {
-	return x->nplain > 1 || (!x->whole && !x->simple);
+	return x->nplain > 1 ||
+	       (!x->whole && !x->simple &&
+		mmr_export_is_awaited(x->c, MMR_UNTIL_EXITED,
+				      mmr_export_first_plain(x->c)->name));
 }
 
 static void put_plain(struct mmr_export *x)
@@ -101,65 +96,104 @@ static void put_plain(struct mmr_export *x)
 	}
 }
 
-static void put_fork(struct mmr_export *x, const char *body)
+static void put_fork(struct mmr_export *x, const char *process)
 {
 	PUT(x,
 	    "\t\tpid = fork();\n"
 	    "\t\tif (pid < 0)\n\t\t\terr(%s, \"fork\");\n"
 	    "\t\tif (!pid) {\n"
 	    "\t\t\tprctl(PR_SET_PDEATHSIG, SIGKILL);\n"
-	    "\t\t\t%s(NULL);\n\t\t\t_exit(0);\n\t\t}\n",
-	    x->to == MMR_EXPORT_C ? "4" : "KSFT_SKIP", body);
+	    "\t\t\tproc_%s();\n\t\t\t_exit(0);\n\t\t}\n",
+	    x->to == MMR_EXPORT_C ? "4" : "KSFT_SKIP", process);
 }
 
-static void start_and_watch(struct mmr_export *x, int indent)
+void mmr_export_fail(struct mmr_export *x, int indent, const char *what)
 {
-	const char *end = x->whole ? "" : ", end";
-	char body[64];
+	const char *tab = tabs(indent), *arg = what ? "i" : "i, wrong";
 
-	x->e.indent = indent;
-	if (has_array(x))
-		PUT(x, "%spid_t plain[PLAIN] = { 0 };\n\n", tabs(indent));
-	put_round_state(x);
-	if (has_array(x)) {
-		put_plain(x);
-		PUT(x, "%swrong = watch(plain%s);\n", tabs(indent), end);
-		return;
-	}
-	mmr_emit_body(&x->e, mmr_export_first_plain(x->c)->name, body,
-		      sizeof(body));
-	if (!mmr_export_has_start(x)) {
-		put_fork(x, body);
-		PUT(x, "%swrong = watch(pid%s);\n", tabs(indent), end);
-		return;
-	}
-	PUT(x, "%swrong = watch(start(%s%s)%s);\n", tabs(indent), body,
-	    x->e.groups ? ", 0" : "", end);
-}
-
-void mmr_export_start_round(struct mmr_export *x, int indent)
-{
-	start_and_watch(x, indent);
-	if (x->content)
+	if (!what)
+		what = "%s";
+	if (x->to == MMR_EXPORT_C)
+		PUT(x, "%sreturn printf(\"round %%d %s\\n\", %s), 1;\n", tab,
+		    what, arg);
+	else if (x->to == MMR_EXPORT_LTP)
+		PUT(x, "%stst_brk(TFAIL, \"round %%d %s\", %s);\n", tab, what,
+		    arg);
+	else
 		PUT(x,
-		    "%sif (!wrong && shared->foreign) /* all writes write 1 */"
-		    "\n%s\twrong = \"reads what nobody wrote\";\n",
-		    tabs(indent), tabs(indent));
+		    "%sksft_test_result_fail(\"round %%d %s\\n\",%s%s);\n"
+		    "%sksft_finished();\n",
+		    tab, what, indent > 3 ? "\n\t\t\t\t\t\t      " : " ", arg,
+		    tab);
+}
+
+void mmr_export_fail_if(struct mmr_export *x, const char *condition,
+			const char *what)
+{
+	bool two = x->to == MMR_EXPORT_KSELFTEST;
+
+	PUT(x, "\t\tif (%s)%s\n", condition, two ? " {" : "");
+	mmr_export_fail(x, 3, what);
+	if (two)
+		PUT(x, "\t\t}\n");
+}
+
+static void start_and_watch(struct mmr_export *x)
+{
+	const char *end = !x->whole && mmr_export_has_budget(x) ? ", end" : "";
+	const char *group = x->e.groups ? ", 0" : "";
+	const char *name = mmr_export_first_plain(x->c)->name;
+
+	if (mmr_export_has_array(x)) {
+		put_plain(x);
+		PUT(x, "\t\twrong = watch(plain%s);\n", end);
+	} else if (!mmr_export_has_start(x)) {
+		put_fork(x, name);
+		if (mmr_export_has_watch(x))
+			PUT(x, "\t\twrong = watch(pid%s);\n", end);
+	} else if (mmr_export_has_watch(x)) {
+		PUT(x, "\t\twrong = watch(start(proc_%s%s)%s);\n", name, group,
+		    end);
+	} else {
+		PUT(x, "\t\tstart(proc_%s%s);\n", name, group);
+	}
+}
+
+void mmr_export_put_round(struct mmr_export *x)
+{
+	x->e.indent = 2;
+	if (mmr_export_has_array(x))
+		PUT(x, "\t\tpid_t plain[PLAIN] = { 0 };\n\n");
+	put_round_state(x);
+	start_and_watch(x);
+	if (mmr_export_has_watch(x))
+		mmr_export_fail_if(x, "wrong", NULL);
+	else
+		mmr_export_wait(x);
+	if (x->content)
+		mmr_export_fail_if(x, "shared->foreign",
+				   "reads what nobody wrote");
+}
+
+/* What the round needs at the top of its function. */
+void mmr_export_put_locals(struct mmr_export *x)
+{
+	if (mmr_export_has_watch(x))
+		PUT(x, "\tconst char *wrong;\n");
+	else
+		PUT(x, "\tint status%s;\n", x->counts ? "" : ", ms");
+	if (!mmr_export_has_start(x) && !mmr_export_has_array(x))
+		PUT(x, "\tpid_t pid;\n");
 }
 
 static void put_rounds(struct mmr_export *x)
 {
 	bool is_c = x->to == MMR_EXPORT_C;
 
-	PUT(x, "\tfor (int i = 0; i < %s && now() < end; i++) {\n",
-	    x->c->keep ? "1" : "ROUNDS");
-	mmr_export_start_round(x, 2);
-	PUT(x, is_c ? "\t\tif (wrong)\n\t\t\treturn printf(\"round %%d %%s\\n\""
-		      ", i, wrong), 1;\n"
-		    : "\t\tif (wrong) {\n"
-		      "\t\t\tksft_test_result_fail(\"round %%d %%s\\n\", i, "
-		      "wrong);\n"
-		      "\t\t\tksft_finished();\n\t\t}\n");
+	PUT(x, "\tfor (int i = 0; i < %s%s; i++) {\n",
+	    x->c->keep ? "1" : "ROUNDS",
+	    mmr_export_has_budget(x) ? " && time(NULL) < end" : "");
+	mmr_export_put_round(x);
 	if (uses(x, MMR_USED_UFFD))
 		PUT(x, is_c ? "\t\tif (shared->missing)\n"
 			      "\t\t\treturn printf(\"no %%s here\\n\", "
@@ -182,16 +216,20 @@ static void put_string(struct mmr_export *x, const char *s)
 	}
 }
 
+bool mmr_export_has_budget(const struct mmr_export *x)
+{
+	return x->c->budget_ns && x->to != MMR_EXPORT_LTP;
+}
+
 void mmr_export_main(struct mmr_export *x)
 {
 	bool is_c = x->to == MMR_EXPORT_C;
 
-	PUT(x, "int main(void)\n{\n"
-	       "\tlong long end = now() + BUDGET * 1000000000LL;\n");
+	PUT(x, "int main(void)\n{\n");
+	if (mmr_export_has_budget(x))
+		PUT(x, "\ttime_t end = time(NULL) + BUDGET;\n");
 	mmr_export_before(x);
-	PUT(x, "\tconst char *wrong;\n");
-	if (!mmr_export_has_start(x))
-		PUT(x, "\tpid_t pid;\n");
+	mmr_export_put_locals(x);
 	if (mmr_export_has_need(x, MMR_NEED_ARCH))
 		PUT(x, "\tstruct utsname uts;\n");
 	PUT(x, "\n");

@@ -86,6 +86,8 @@ static bool reads_files(const struct mmr_export *x)
 
 static bool reads_meminfo(const struct mmr_export *x)
 {
+	if (x->to == MMR_EXPORT_LTP)
+		return false; /* its library does it */
 	return uses(x, MMR_USED_HUGE) || mmr_export_restored(x) ||
 	       wants(x, MMR_NEED_HUGEPAGES) || wants(x, MMR_NEED_MEMORY);
 }
@@ -135,7 +137,8 @@ void mmr_export_need_headers(struct mmr_export *x)
 	    wants(x, MMR_NEED_ARCH))
 		mmr_emit_header(&x->e, "string.h");
 	for (i = 0; i < x->c->nneeds; i++)
-		if (x->c->needs[i].kind == MMR_NEED_SYSCALL) {
+		if (x->c->needs[i].kind == MMR_NEED_SYSCALL &&
+		    x->to != MMR_EXPORT_LTP) {
 			char name[64];
 
 			snprintf(name, sizeof(name), "SYS_%s",
@@ -180,10 +183,9 @@ static void put_saving(struct mmr_export *x)
 	       "\tfor (struct saved *s = saved; s->path; s++) {\n"
 	       "\t\tFILE *f = fopen(s->path, \"w\");\n"
 	       "\t\tchar *word = strchr(s->value, '[');\n\n"
-	       "\t\tif (f)\n"
-	       "\t\t\tfprintf(f, \"%%s\", word ? strtok(word + 1, \"]\") : "
-	       "s->value);\n"
-	       "\t\tif (f)\n\t\t\tfclose(f);\n\t}\n}\n\n"
+	       "\t\tif (!f)\n\t\t\tcontinue;\n"
+	       "\t\tfputs(word ? strtok(word + 1, \"]\") : s->value, f);\n"
+	       "\t\tfclose(f);\n\t}\n}\n\n"
 	       "static void stop(int sig)\n{\n\texit(128 + sig);\n}\n\n"
 	       "static int save(const char *path)\n{\n"
 	       "\tstruct saved *s = saved;\n"
@@ -216,14 +218,14 @@ static void put_saves(struct mmr_export *x)
 
 static void put_thp(struct mmr_export *x)
 {
-	PUT(x, "static int thp_is_off(void)\n{\n"
-	       "\tFILE *f = fopen(\"/sys/kernel/mm/"
-	       "transparent_hugepage/enabled\", \"r\");\n"
-	       "\tchar line[64] = \"[never]\";\n\n"
-	       "\tif (f && !fgets(line, sizeof(line), f))\n"
-	       "\t\tline[0] = '\\0';\n"
+	PUT(x, "#define THP \"/sys/kernel/mm/transparent_hugepage/enabled\"\n\n"
+	       "static int thp_is_off(void)\n{\n"
+	       "\tFILE *f = fopen(THP, \"r\");\n"
+	       "\tchar line[64];\n"
+	       "\tint on = f && fgets(line, sizeof(line), f) &&\n"
+	       "\t\t !strstr(line, \"[never]\");\n\n"
 	       "\tif (f)\n\t\tfclose(f);\n"
-	       "\treturn !!strstr(line, \"[never]\");\n}\n\n");
+	       "\treturn !on;\n}\n\n");
 }
 
 static void put_drop(struct mmr_export *x)
@@ -257,13 +259,14 @@ void mmr_export_need_helpers(struct mmr_export *x)
 		    "\t\t\tbreak;\n"
 		    "\tif (f)\n\t\tfclose(f);\n\treturn n;\n}\n\n");
 	if (reads_meminfo(x))
-		PUT(x, "static unsigned long meminfo_value(const char "
-		       "*format)\n{\n"
-		       "\tFILE *f = fopen(\"/proc/meminfo\", \"r\");\n"
-		       "\tunsigned long n = 0;\n\tchar line[128];\n\n"
-		       "\twhile (f && fgets(line, sizeof(line), f))\n"
-		       "\t\tif (sscanf(line, format, &n) == 1)\n\t\t\tbreak;\n"
-		       "\tif (f)\n\t\tfclose(f);\n\treturn n;\n}\n\n");
+		PUT(x,
+		    "/* A number, by a format such as \"MemFree: %%lu\". */\n"
+		    "static unsigned long meminfo(const char *format)\n{\n"
+		    "\tFILE *f = fopen(\"/proc/meminfo\", \"r\");\n"
+		    "\tunsigned long n = 0;\n\n"
+		    "\twhile (f && !fscanf(f, format, &n) && "
+		    "!fscanf(f, \"%%*[^\\n]\\n\"))\n\t\t;\n"
+		    "\tif (f)\n\t\tfclose(f);\n\treturn n;\n}\n\n");
 	if (lacks(x, "uffd_lacks"))
 		PUT(x,
 		    "static int uffd_lacks(unsigned long long features)\n{\n"
@@ -330,11 +333,9 @@ static void put_need(struct mmr_export *x, const struct mmr_need *n)
 		break;
 	case MMR_NEED_HUGEPAGES:
 		snprintf(test, sizeof(test),
-			 "meminfo_value(\"HugePages_Free: %%lu\") < %" PRId64,
-			 n->n);
+			 "meminfo(\"HugePages_Free: %%lu\") < %" PRId64, n->n);
 		snprintf(text, sizeof(text),
-			 "needs %" PRId64 " free huge pages, see "
-			 "/proc/sys/vm/nr_hugepages",
+			 "needs %" PRId64 " free huge pages (nr_hugepages)",
 			 n->n);
 		break;
 	case MMR_NEED_CAP:
@@ -348,6 +349,11 @@ static void put_need(struct mmr_export *x, const struct mmr_need *n)
 		PUT(x, "\tdrop(%s);\n", n->name);
 		return;
 	case MMR_NEED_SYSCALL:
+		if (x->to == MMR_EXPORT_LTP) {
+			PUT(x, "\ttst_syscall(__NR_%s, -1, 0, 0, 0);\n",
+			    n->name);
+			return;
+		}
 		snprintf(test, sizeof(test),
 			 "syscall(SYS_%s, -1, 0, 0, 0) == -1 && errno == "
 			 "ENOSYS",
@@ -362,7 +368,7 @@ static void put_need(struct mmr_export *x, const struct mmr_need *n)
 		break;
 	case MMR_NEED_MEMORY:
 		snprintf(test, sizeof(test),
-			 "meminfo_value(\"MemAvailable: %%lu\") < %" PRId64,
+			 "meminfo(\"MemAvailable: %%lu\") < %" PRId64,
 			 n->n >> 10);
 		snprintf(text, sizeof(text), "needs %" PRId64 " MiB of memory",
 			 n->n >> 20);
@@ -376,15 +382,15 @@ static void put_need(struct mmr_export *x, const struct mmr_need *n)
 		return;
 	case MMR_NEED_MEMCG:
 		snprintf(test, sizeof(test), "!getenv(\"CGROUP\")");
-		snprintf(text, sizeof(text),
-			 "needs CGROUP, a folder of cgroup v2 with the memory "
-			 "controller on for what is below it");
+		snprintf(
+			text, sizeof(text),
+			"needs CGROUP, a cgroup v2 that controls memory below");
 		break;
 	case MMR_NEED_SWAP:
 		snprintf(test, sizeof(test), "!getenv(\"SWAP_AREA\")");
 		snprintf(text, sizeof(text),
-			 "needs SWAP_AREA, a swap area of %" PRId64
-			 " MiB that is on, with priority 100",
+			 "needs SWAP_AREA, %" PRId64
+			 " MiB of swap with priority 100",
 			 n->n >> 20);
 		break;
 	default:
@@ -450,8 +456,7 @@ void mmr_export_needs(struct mmr_export *x)
 
 	if (mmr_export_is_lasting(x))
 		put_unless(x, "!getenv(\"MAY_LAST\")",
-			   "takes pages from the machine until it boots anew: "
-			   "set MAY_LAST to allow it");
+			   "takes pages until the next boot: set MAY_LAST");
 
 	for (i = 0; i < x->c->nsettings && x->to != MMR_EXPORT_LTP; i++)
 		put_setting(x, &x->c->settings[i]);
@@ -465,30 +470,46 @@ void mmr_export_needs(struct mmr_export *x)
 
 #define TAINT "field(\"/proc/sys/kernel/tainted\", \"\", 0)"
 
+/* A number of /proc/meminfo in the words of each suite. */
+static const char *meminfo(const struct mmr_export *x, const char *name,
+			   char *buf, size_t n)
+{
+	snprintf(buf, n,
+		 x->to == MMR_EXPORT_LTP ? "SAFE_READ_MEMINFO(\"%s:\")"
+					 : "meminfo(\"%s: %%lu\")",
+		 name);
+	return buf;
+}
+
 void mmr_export_before(struct mmr_export *x)
 {
-	if (mmr_export_restored(x))
-		PUT(x,
-		    "\tunsigned long before = meminfo_value(\"%s: %%lu\");\n",
-		    mmr_export_restored(x));
+	const char *name = mmr_export_restored(x);
+	char now[100];
+
+	if (name)
+		PUT(x, "\t%slong before = %s;\n",
+		    x->to == MMR_EXPORT_LTP ? "" : "unsigned ",
+		    meminfo(x, name, now, sizeof(now)));
 	if (mmr_export_is_quiet(x))
 		PUT(x, "\tunsigned long taint = " TAINT ";\n");
 }
 
-static void put_wrong(struct mmr_export *x, const char *text)
+static void put_wrong(struct mmr_export *x, int indent, const char *text)
 {
+	const char *tab = indent == 3 ? "\t\t\t" : "\t\t";
+
 	switch (x->to) {
 	case MMR_EXPORT_C:
-		PUT(x, "\t\treturn puts(\"%s\"), 1;\n", text);
+		PUT(x, "%sreturn puts(\"%s\"), 1;\n", tab, text);
 		break;
 	case MMR_EXPORT_LTP:
-		PUT(x, "\t\ttst_res(TFAIL, \"%s\");\n\t\treturn;\n", text);
+		PUT(x, "%stst_brk(TFAIL, \"%s\");\n", tab, text);
 		break;
 	case MMR_EXPORT_KSELFTEST:
 		PUT(x,
-		    "\t\tksft_test_result_fail(\"%s\\n\");\n"
-		    "\t\tksft_finished();\n",
-		    text);
+		    "%sksft_test_result_fail(\"%s\\n\");\n"
+		    "%sksft_finished();\n",
+		    tab, text, tab);
 		break;
 	}
 }
@@ -496,23 +517,22 @@ static void put_wrong(struct mmr_export *x, const char *text)
 void mmr_export_after(struct mmr_export *x)
 {
 	const char *name = mmr_export_restored(x);
-	const char *open = x->to == MMR_EXPORT_C ? "" : " {";
-	char text[100];
+	const char *open = x->to == MMR_EXPORT_KSELFTEST ? " {" : "";
+	char text[100], now[100];
 
 	if (name) {
+		meminfo(x, name, now, sizeof(now));
 		PUT(x,
-		    "\tfor (int i = 0; i < 200 && meminfo_value(\"%s: %%lu\") "
-		    "!= "
-		    "before; i++)\n\t\tusleep(10000);\n"
-		    "\tif (meminfo_value(\"%s: %%lu\") != before)%s\n",
-		    name, name, open);
+		    "\tfor (int n = 0; %s != before; n++) {\n"
+		    "\t\tif (n > 200)%s\n",
+		    now, open);
 		snprintf(text, sizeof(text), "%s did not come back", name);
-		put_wrong(x, text);
-		PUT(x, "%s", *open ? "\t}\n" : "");
+		put_wrong(x, 3, text);
+		PUT(x, "%s\t\tusleep(10000);\n\t}\n", *open ? "\t\t}\n" : "");
 	}
 	if (mmr_export_is_quiet(x)) {
 		PUT(x, "\tif (" TAINT " & ~taint)%s\n", open);
-		put_wrong(x, "the kernel warned, see its log");
+		put_wrong(x, 2, "the kernel warned, see its log");
 		PUT(x, "%s", *open ? "\t}\n" : "");
 	}
 }

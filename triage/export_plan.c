@@ -326,14 +326,50 @@ static void plan_helpers(struct mmr_export *x)
 	for (i = 0; i < x->c->nprocs; i++)
 		for (j = 0; j < x->c->procs[i]->nthreads; j++)
 			n += count_touches(&x->c->procs[i]->threads[j]->body);
-	x->e.inlines = n <= 2 && !x->may_miss && !x->content;
-	x->e.count = x->counts ? ", shared->moved++" : "";
+	x->e.inlines = n <= 3 && !x->may_miss && !x->content;
+	x->e.count = x->counts ? ", " MMR_EXPORT_STILL : "";
 	x->e.seeds = !x->long_draws;
 	x->e.plain_maps = x->e.inlines;
 	for (i = 0; i < x->c->nprocs; i++)
 		for (j = 0; j < x->c->procs[i]->nthreads; j++)
 			x->e.plain_maps &=
 				takes_all(x, &x->c->procs[i]->threads[j]->body);
+	if (x->may_fail && !x->e.plain_maps) {
+		x->e.inlines = false; /* MAP_FAILED and a length are none */
+		x->may_miss = true;
+	}
+}
+
+struct waits {
+	const char *latch; /* NULL: none, or not the same */
+	int waits, syncs;
+};
+
+static int count_waits(void *arg, const struct mmr_stmt *s,
+		       const struct mmr_thread *t)
+{
+	struct waits *w = arg;
+
+	(void)t;
+	w->syncs += s->op->id == MMR_OP_sync;
+	if (s->op->id != MMR_OP_wait)
+		return 0;
+	if (!w->waits++)
+		w->latch = s->args[0].name;
+	else if (w->latch && strcmp(w->latch, s->args[0].name) != 0)
+		w->latch = NULL;
+	return 0;
+}
+
+/* Where all who meet wait for one latch right before, meet() does both. */
+static void plan_meet_waits(struct mmr_export *x)
+{
+	struct waits w = {0};
+
+	mmr_emit_each_stmt(x->c, count_waits, &w);
+	x->e.meet_waits =
+		x->e.one_meet && x->e.polls && w.latch && w.waits == w.syncs;
+	x->meet_latch = w.latch;
 }
 
 static void plan_meeting(struct mmr_export *x)
@@ -362,10 +398,11 @@ void mmr_export_plan(struct mmr_export *x)
 	x->e.steps = !x->whole;
 	if (!x->whole)
 		return;
-	x->counts = x->c->keep || x->bound_ns > x->limit_ms * 1000000 / 20;
+	x->counts = x->c->keep || x->bound_ns > x->limit_ms * 1000000 / 4;
 	mmr_emit_each_stmt(x->c, note_spawn, &sp);
 	x->leaves = sp.leaves || x->nplain > 1;
 	x->e.groups = sp.groups || x->nplain > 1;
 	plan_meeting(x);
+	plan_meet_waits(x);
 	plan_helpers(x);
 }

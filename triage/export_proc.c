@@ -10,9 +10,9 @@ void mmr_export_proc_types(struct mmr_export *x)
 {
 	int i, n = 1;
 
-	if (!uses(x, MMR_USED_SPAWN) || x->folds)
+	if (!uses(x, MMR_USED_SPAWN) || x->folds || x->e.plain_procs)
 		return;
-	PUT(x, "struct proc {\n\tpid_t pid;\n%s};\n\n",
+	PUT(x, "\nstruct proc {\n\tpid_t pid;\n%s};\n\n",
 	    uses(x, MMR_USED_PIDFD) ? "\tint fd; /* a pidfd */\n" : "");
 	if (!x->e.sets)
 		return;
@@ -45,34 +45,34 @@ static void put_start(struct mmr_export *x)
 	if (!x->e.groups) {
 		PUT(x, "/* Runs body in a process that goes with the one that "
 		       "starts it. */\n"
-		       "static pid_t start(void *(*body)(void *))\n{\n");
+		       "static pid_t start(void (*body)(void))\n{\n");
 		put_fork(x);
 		PUT(x, "\tif (pid)\n\t\treturn pid;\n"
 		       "\tprctl(PR_SET_PDEATHSIG, SIGKILL);\n"
-		       "\tbody(NULL);\n\t_exit(0);\n}\n\n");
+		       "\tbody();\n\t_exit(0);\n}\n\n");
 		return;
 	}
 	PUT(x, "/* The watchdog has died. */\n"
 	       "static void end_group(int sig)\n{\n"
 	       "\t(void)sig;\n\tkill(0, SIGKILL);\n}\n\n"
 	       "/* Runs body in a process of this group, 0: its own. */\n"
-	       "static pid_t start(void *(*body)(void *), pid_t group)\n{\n");
+	       "static pid_t start(void (*body)(void), pid_t group)\n{\n");
 	put_fork(x);
 	PUT(x, "\tif (pid) {\n\t\tsetpgid(pid, group);\n"
 	       "\t\treturn pid;\n\t}\n"
 	       "\tsetpgid(0, group);\n"
 	       "\tsignal(SIGPWR, end_group);\n"
 	       "\tprctl(PR_SET_PDEATHSIG, SIGPWR);\n"
-	       "\tbody(NULL);\n\t_exit(0);\n}\n\n");
+	       "\tbody();\n\t_exit(0);\n}\n\n");
 }
 
 static void put_spawn_one(struct mmr_export *x, const char *fd)
 {
-	PUT(x, "static int %s(struct proc *p, void *(*body)(void *))\n{\n",
+	PUT(x, "static int %s(struct proc *p, void (*body)(void))\n{\n",
 	    x->e.sets ? "spawn_one" : "spawn");
 	if (x->e.groups || !x->whole)
 		PUT(x, "\tpid_t pid = fork();\n\n"
-		       "\tif (!pid) {\n\t\tbody(NULL);\n\t\t_exit(0);\n\t}\n"
+		       "\tif (!pid) {\n\t\tbody();\n\t\t_exit(0);\n\t}\n"
 		       "\tif (pid < 0)\n\t\treturn -1;\n");
 	else
 		PUT(x, "\tpid_t pid = start(body);\n\n");
@@ -85,7 +85,7 @@ static void put_spawn_one(struct mmr_export *x, const char *fd)
 static void put_spawn(struct mmr_export *x)
 {
 	const char *fd = uses(x, MMR_USED_PIDFD)
-				 ? ", (int)syscall(SYS_pidfd_open, pid, 0)"
+				 ? ", syscall(SYS_pidfd_open, pid, 0)"
 				 : "";
 
 	if (uses(x, MMR_USED_SPAWN_ANY))
@@ -93,7 +93,7 @@ static void put_spawn(struct mmr_export *x)
 	if (uses(x, MMR_USED_FRESH))
 		PUT(x,
 		    "/* The watchdog forks it: it inherits no memory. */\n"
-		    "static int %s(struct proc *p, void *(*body)(void *))\n"
+		    "static int %s(struct proc *p, void (*body)(void))\n"
 		    "{\n\tpid_t pid;\n\n"
 		    "\twhile (atomic_exchange(&shared->fresh_busy, 1))\n"
 		    "\t\tusleep(100);\n"
@@ -107,13 +107,13 @@ static void put_spawn(struct mmr_export *x)
 		return;
 	if (uses(x, MMR_USED_SPAWN_ANY))
 		PUT(x, "static int spawn(struct procs *set, "
-		       "void *(*body)(void *), int copies)\n{\n"
+		       "void (*body)(void), int copies)\n{\n"
 		       "\tfor (set->n = 0; set->n < copies; set->n++)\n"
 		       "\t\tif (spawn_one(&set->p[set->n], body))\n"
 		       "\t\t\treturn -1;\n\treturn 0;\n}\n\n");
 	if (uses(x, MMR_USED_FRESH))
 		PUT(x, "static int spawn_fresh(struct procs *set, "
-		       "void *(*body)(void *), int copies)\n{\n"
+		       "void (*body)(void), int copies)\n{\n"
 		       "\tfor (set->n = 0; set->n < copies; set->n++)\n"
 		       "\t\tspawn_fresh_one(&set->p[set->n], body);\n"
 		       "\treturn 0;\n}\n\n");
@@ -138,9 +138,11 @@ static void put_gone(struct mmr_export *x)
 	    "\tif (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)\n"
 	    "\t\ttext[0] = '\\0';\n"
 	    "\tif (fd >= 0)\n\t\tclose(fd);\n"
+	    "\t/* pid (comm) state and, 16 fields later, the threads. */\n"
 	    "\tif (sscanf(text, \"%%*d (%%*[^)]) %%c %%*s %%*s %%*s %%*s %%*s "
-	    "%%*s %%*s %%*s %%*s %%*s %%*s %%*s %%*s %%*s %%*s %%*s %%d\",\n"
-	    "\t\t   &state, &threads) < 1)\n\t\treturn 1;\n"
+	    "%%*s \"\n\t\t   \"%%*s %%*s %%*s %%*s %%*s %%*s %%*s %%*s "
+	    "%%*s %%*s %%d\",\n\t\t   &state, &threads) < 1)\n"
+	    "\t\treturn 1;\n"
 	    "\treturn state == 'X' || (state == 'Z' && threads <= 1);\n"
 	    "}\n\n");
 	if (awaited)
@@ -168,7 +170,7 @@ static void put_signal(struct mmr_export *x)
 		PUT(x, "static void wait_gone(struct proc p)\n{\n"
 		       "\tsiginfo_t info;\n\n"
 		       "\tif (p.pid > 0)\n"
-		       "\t\twaitid(P_PID, (id_t)p.pid, &info, WEXITED | "
+		       "\t\twaitid(P_PID, p.pid, &info, WEXITED | "
 		       "WNOWAIT);\n}\n\n");
 	else if (uses(x, MMR_USED_REAP))
 		PUT(x, "static void wait_gone(struct proc p)\n{\n"

@@ -14,7 +14,9 @@ static const char *ref_type(struct mmr_export *x, const char *ref,
 		return mmr_emit_is_joined(&x->e, ref) ? "pthread_t"
 						      : "struct handle";
 	case MMR_REF_PROCESS:
-		return x->e.sets ? "struct procs" : "struct proc";
+		return x->e.sets	  ? "struct procs"
+		       : x->e.plain_procs ? "pid_t"
+					  : "struct proc";
 	default:
 		return "int";
 	}
@@ -61,6 +63,23 @@ static void declare_ref(struct declared *d, const struct mmr_stmt *s)
 			is_pointer ? "" : " ", var);
 }
 
+/* The pidfd beside each plain pid. */
+static void declare_pidfds(struct declared *d)
+{
+	char var[64];
+	int i, n = 0;
+
+	for (i = 0; i < d->n; i++)
+		if (mmr_emit_kinds_made(&d->x->e, d->name[i]) & MMR_REF_PROCESS)
+			fprintf(d->x->out, "%s%s_fd",
+				n++ ? ", " : "static int ",
+				mmr_emit_var(&d->x->e, d->name[i],
+					     MMR_REF_PROCESS, var,
+					     sizeof(var)));
+	if (n)
+		fputs(";\n", d->x->out);
+}
+
 static void declare_block(struct declared *d, const struct mmr_block *b)
 {
 	int i;
@@ -78,7 +97,7 @@ void mmr_export_refs(struct mmr_export *x)
 {
 	static const char *const types[] = {
 		"struct map",	"char *",      "pthread_t", "struct handle",
-		"struct procs", "struct proc", "int",
+		"struct procs", "struct proc", "pid_t",	    "int",
 	};
 	struct declared d = {.x = x};
 	size_t k;
@@ -96,13 +115,14 @@ void mmr_export_refs(struct mmr_export *x)
 		if (d.of_type)
 			fputs(";\n", x->out);
 	}
+	if (x->e.plain_procs && x->e.used & MMR_USED_PIDFD)
+		declare_pidfds(&d);
 	if (x->e.used & MMR_USED_UNUSED) {
 		fprintf(x->out, "static %s unused;\n",
 			ref_type(x, "", MMR_REF_PROCESS));
 		d.n++;
 	}
-	if (d.n)
-		fputc('\n', x->out);
+	fputc('\n', x->out);
 }
 
 static bool makes_proc(struct mmr_export *x, const struct mmr_block *b)
@@ -125,7 +145,7 @@ bool mmr_export_folds(struct mmr_export *x)
 {
 	int i, j, n = 0;
 
-	if (x->e.sets || x->e.used & MMR_USED_UNUSED)
+	if (x->e.sets || x->e.plain_procs || x->e.used & MMR_USED_UNUSED)
 		return false;
 	for (i = 0; i < x->c->nprocs; i++)
 		for (j = 0; j < x->c->procs[i]->nthreads; j++, n++)

@@ -13,28 +13,17 @@
 #include "export_c.h"
 
 #define REFS 32
-#define SURE_TO_MAP (1LL << 30) /* a mapping above this may be refused */
 
-enum state { GONE, MAPPED, WRITABLE };
+/* MAYBE: writable, or MAP_FAILED, which each access asks for. */
+enum state { GONE, MAPPED, MAYBE, WRITABLE };
 
 struct safe {
 	struct mmr_export *x;
 	const char *ref[REFS];
 	enum state state[REFS];
 	int n;
-	bool may_miss, may_be_stale;
+	bool may_miss, may_be_stale, may_fail;
 };
-
-static int64_t bytes(const struct mmr_value *v)
-{
-	static const int shift[] = {[MMR_UNIT_BYTE] = 0,
-				    [MMR_UNIT_PAGE] = 16, /* at most */
-				    [MMR_UNIT_HUGE] = 21};
-
-	if (v->lo > INT64_MAX >> shift[v->unit])
-		return INT64_MAX;
-	return v->lo << shift[v->unit];
-}
 
 /* The state of a ref, NULL: too many, or not its thread's alone. */
 static enum state *find(struct safe *k, const char *ref)
@@ -53,7 +42,6 @@ static enum state *find(struct safe *k, const char *ref)
 
 static void look_at_mmap(struct safe *k, const struct mmr_stmt *s)
 {
-	const struct mmr_value *len = &s->args[mmr_op_arg(s->op, "len")];
 	int64_t flags = s->args[mmr_op_arg(s->op, "flags")].lo;
 	int64_t prot = s->args[mmr_op_arg(s->op, "prot")].lo;
 	enum state *state;
@@ -65,10 +53,12 @@ static void look_at_mmap(struct safe *k, const struct mmr_stmt *s)
 	if (!state)
 		return;
 	*state = MAPPED;
-	if (bytes(len) <= SURE_TO_MAP && flags & MAP_ANONYMOUS &&
-	    !(flags & MAP_HUGETLB) &&
+	/* Huge pages are there for sure where mmap reserved them. */
+	if (flags & MAP_ANONYMOUS &&
+	    (flags & (MAP_HUGETLB | MAP_NORESERVE)) !=
+		    (MAP_HUGETLB | MAP_NORESERVE) &&
 	    (prot & (PROT_READ | PROT_WRITE)) == (PROT_READ | PROT_WRITE))
-		*state = WRITABLE;
+		*state = mmr_emit_may_fail(&k->x->e, s->ref) ? MAYBE : WRITABLE;
 }
 
 /* The old place may be gone, the new one is readable at best. */
@@ -116,7 +106,8 @@ static void look_at(struct safe *k, const struct mmr_stmt *s)
 		return;
 	}
 	if (s->op->class == MMR_CLASS_TOUCH) {
-		k->may_miss |= *state != WRITABLE;
+		k->may_miss |= *state < MAYBE;
+		k->may_fail |= *state == MAYBE;
 	} else if (s->op->id == MMR_OP_munmap) {
 		*state = GONE;
 	} else if (s->op->id == MMR_OP_madvise) {
@@ -147,6 +138,7 @@ static void walk(struct safe *k, const struct mmr_block *b)
 				k->may_miss = k->may_be_stale = true;
 		before.may_miss = k->may_miss;
 		before.may_be_stale = k->may_be_stale;
+		before.may_fail = k->may_fail;
 		*k = before;
 	}
 }
@@ -161,6 +153,7 @@ void mmr_export_find_misses(struct mmr_export *x)
 
 			walk(&k, &x->c->procs[i]->threads[j]->body);
 			x->may_miss |= k.may_miss;
+			x->may_fail |= k.may_fail;
 			x->e.own_stacks |= k.may_be_stale;
 		}
 }
@@ -176,7 +169,8 @@ static int64_t block_mapped(const struct mmr_block *b)
 		if (s->kind == MMR_STMT_LOOP) {
 			n = block_mapped(&s->body);
 		} else if (s->op->id == MMR_OP_mmap) {
-			n = bytes(&s->args[mmr_op_arg(s->op, "len")]);
+			n = mmr_export_bytes(
+				&s->args[mmr_op_arg(s->op, "len")]);
 			if (n > 1LL << 40) /* nobody fills that */
 				n = 1LL << 40;
 		} else {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The watchdog of an exported file.  Its limits are clock time; but when its
- * own clock jumps between two looks, the machine stood still, and that is
- * nobody's stall.
+ * The watchdog of an exported file.  Its limits are in looks, a millisecond or
+ * more apart, and not in clock time: when the machine stands still between two
+ * looks, or leaves no CPU to anybody, that is one look and nobody's stall.
  */
 #include "export_c.h"
 
@@ -11,67 +11,54 @@
 
 static bool has_group(const struct mmr_export *x)
 {
-	return x->e.groups || x->nplain > 1;
+	return x->e.groups || mmr_export_has_array(x);
 }
 
 static const char *the_rest(const struct mmr_export *x)
 {
-	if (x->nplain > 1)
+	if (mmr_export_has_array(x))
 		return "-plain[0]";
 	return x->e.groups ? "-pid" : "pid";
 }
 
-static void put_clock(struct mmr_export *x)
-{
-	PUT(x, "\t\tusleep(500);\n"
-	       "\t\tgap = now() - last;\n"
-	       "\t\tlast += gap;\n");
-}
-
-#define COUNTED "(gap < MAX_GAP ? gap : MAX_GAP)"
-
 /* --- a whole round --- */
 
-/* The program ends when a round is wrong, and takes the round with it. */
-static bool dies_with_us(const struct mmr_export *x)
+bool mmr_export_has_watch(const struct mmr_export *x)
 {
-	return x->to != MMR_EXPORT_LTP && !has_group(x);
+	return !x->whole || x->leaves;
 }
 
-static void put_expired(struct mmr_export *x, const char *why)
+/* Of a round that counts, the limit is taken back to 0 all the time. */
+static void put_counted(struct mmr_export *x)
 {
-	if (x->counts)
-		PUT(x, "\t\tif (moved != shared->moved)\n"
-		       "\t\t\tleft = LIMIT * 1000000LL;\n"
-		       "\t\tmoved = shared->moved;\n");
+	bool two = x->to == MMR_EXPORT_KSELFTEST;
+
 	PUT(x,
-	    "\t\tleft -= gap < MAX_GAP ? gap : MAX_GAP;\n"
-	    "\t\tif (left < 0)%s\n",
-	    dies_with_us(x) ? "" : " {");
-	if (!dies_with_us(x))
-		PUT(x,
-		    "\t\t\tkill(%s, SIGKILL); /* not waited for: it may "
-		    "never go */\n",
-		    the_rest(x));
-	PUT(x, "\t\t\treturn %s;\n%s", why, dies_with_us(x) ? "" : "\t\t}\n");
+	    "\t\twhile (!waitpid(-1, &status, WNOHANG)) {\n"
+	    "\t\t\tif (shared->still++ > LIMIT)%s\n",
+	    two ? " {" : "");
+	mmr_export_fail(x, 4, "does not end");
+	PUT(x, "%s\t\t\tusleep(1000);\n\t\t}\n", two ? "\t\t\t}\n" : "");
 }
 
-static void put_one(struct mmr_export *x)
+/* The test ends when a round is wrong, and takes the round with it. */
+void mmr_export_wait(struct mmr_export *x)
 {
-	PUT(x, "\twhile (!waitpid(pid, &status, WNOHANG)) {\n");
-	put_clock(x);
-	put_expired(x, "\"does not end\"");
-	PUT(x,
-	    "\t}\n\treturn WIFSIGNALED(status) ? \"crashes\" : NULL;\n}\n\n");
+	if (x->counts) {
+		put_counted(x);
+	} else {
+		PUT(x, "\t\tfor (ms = 0; ms < LIMIT && !waitpid(-1, &status, "
+		       "WNOHANG); ms++)\n\t\t\tusleep(1000);\n");
+		mmr_export_fail_if(x, "ms == LIMIT", "does not end");
+	}
+	mmr_export_fail_if(x, "WIFSIGNALED(status)", "crashes");
 }
 
 /* Until nobody is left: the last ones are killed when the round is over. */
 static void put_all(struct mmr_export *x)
 {
-	bool many = x->nplain > 1;
-
 	PUT(x, "\twhile ((gone = waitpid(-1, &status, WNOHANG)) >= 0) {\n");
-	if (many)
+	if (mmr_export_has_array(x))
 		PUT(x, "\t\tfor (int i = 0; i < PLAIN; i++)\n"
 		       "\t\t\tif (gone == plain[i]) {\n"
 		       "\t\t\t\trunning--;\n"
@@ -86,11 +73,15 @@ static void put_all(struct mmr_export *x)
 		    "\t\tif (!running)\n"
 		    "\t\t\tkill(%s, SIGKILL); /* what the round has left */\n",
 		    the_rest(x));
-	PUT(x, "\t\tif (gone)\n\t\t\tcontinue;\n");
-	put_clock(x);
-	put_expired(x, "running ? \"does not end\" : "
-		       "\"leaves a process that does not go\"");
-	PUT(x, "\t}\n\treturn crashed ? \"crashes\" : NULL;\n}\n\n");
+	PUT(x,
+	    "\t\tif (gone)\n\t\t\tcontinue;\n"
+	    "\t\tif (%s > LIMIT) { /* it may never go */\n"
+	    "\t\t\tkill(%s, SIGKILL);\n"
+	    "\t\t\treturn running ? \"does not end\"\n"
+	    "\t\t\t\t       : \"leaves a process that does not go\";\n"
+	    "\t\t}\n\t\tusleep(1000);\n\t}\n"
+	    "\treturn crashed ? \"crashes\" : NULL;\n}\n\n",
+	    x->counts ? "shared->still++" : "ms++", the_rest(x));
 }
 
 static void put_whole(struct mmr_export *x)
@@ -98,19 +89,11 @@ static void put_whole(struct mmr_export *x)
 	PUT(x,
 	    "/* What is wrong with a round; NULL when it ends in time. */\n"
 	    "static const char *watch(%s)\n{\n"
-	    "\tlong long last = now(), left = LIMIT * 1000000LL, gap;\n",
-	    x->nplain > 1 ? "const pid_t *plain" : "pid_t pid");
-	if (x->counts)
-		PUT(x, "\tunsigned long moved = 0;\n");
-	if (!x->leaves) {
-		PUT(x, "\tint status = 0;\n\n");
-		put_one(x);
-		return;
-	}
-	PUT(x,
-	    "\tint running = %s, crashed = 0, status;\n"
+	    "\tint running = %s, crashed = 0, status%s;\n"
 	    "\tpid_t gone;\n\n",
-	    x->nplain > 1 ? "PLAIN" : "1");
+	    mmr_export_has_array(x) ? "const pid_t *plain" : "pid_t pid",
+	    mmr_export_has_array(x) ? "PLAIN" : "1",
+	    x->counts ? "" : ", ms = 0");
 	put_all(x);
 }
 
@@ -120,68 +103,63 @@ static void put_whole(struct mmr_export *x)
  * anything left to do. */
 static void put_threads(struct mmr_export *x)
 {
+	const char *group = mmr_export_has_array(x) ? "plain[0]" : "pid";
+	const char *tab = x->unmended ? "\t\t\t\t" : "\t\t\t";
 	bool rests = mmr_export_may_rest(x);
 
 	if (uses(x, MMR_USED_FRESH))
-		PUT(x, "\t\tif (shared->fresh_body) {\n"
-		       "\t\t\tvoid *(*body)(void *) = shared->fresh_body;\n\n"
-		       "\t\t\tshared->fresh_body = NULL;\n"
-		       "\t\t\tshared->fresh_pid = start(body, plain[0]);\n"
-		       "\t\t}\n");
+		PUT(x,
+		    "\t\tif (shared->fresh_body) {\n"
+		    "\t\t\tvoid (*body)(void) = shared->fresh_body;\n\n"
+		    "\t\t\tshared->fresh_body = NULL;\n"
+		    "\t\t\tshared->fresh_pid = start(body, %s);\n"
+		    "\t\t}\n",
+		    group);
 	if (rests)
-		PUT(x, "\t\trest += gap < MAX_GAP ? gap : MAX_GAP;\n");
+		PUT(x, "\t\trest++;\n");
 	PUT(x,
-	    "\t\tfor (struct thread *t = shared->thread; t < shared->thread + "
-	    "%s; t++) {\n",
-	    x->simple ? "THREADS" : "THREADS && t->pid");
+	    "\t\tfor (int i = 0; i < THREADS%s; i++) {\n"
+	    "\t\t\tstruct thread *t = &shared->thread[i];\n\n",
+	    x->simple ? "" : " && shared->thread[i].pid");
 	if (rests)
 		PUT(x, "\t\t\tif (t->in || t->moved != t->last)\n"
 		       "\t\t\t\trest = 0;\n");
-	PUT(x, "\t\t\tt->still = t->in && t->moved == t->last ? "
-	       "t->still + " COUNTED " : 0;\n"
+	PUT(x, "\t\t\tif (t->in && t->moved == t->last)\n"
+	       "\t\t\t\tt->still++;\n"
+	       "\t\t\telse\n"
+	       "\t\t\t\tt->still = 0;\n"
 	       "\t\t\tt->last = t->moved;\n");
-	PUT(x, "\t\t\tif (t->still <= %s * 1000000LL)\n\t\t\t\tcontinue;\n",
+	PUT(x, "\t\t\tif (t->still <= %s)\n\t\t\t\tcontinue;\n",
 	    x->has_within ? "(t->within ? t->within : LIMIT)" : "LIMIT");
 	if (!x->simple)
 		PUT(x, "\t\t\tif (gone(t->pid)) {\n"
 		       "\t\t\t\tt->in = NULL;\n"
 		       "\t\t\t\tcontinue;\n\t\t\t}\n");
-	PUT(x, "\t\t\tsnprintf(why, sizeof(why), \"%%s does not return from "
-	       "%%s\", t->who, t->in);\n");
 	if (x->unmended)
 		PUT(x, "\t\t\tif (t->faults)\n"
-		       "\t\t\t\tsnprintf(why, sizeof(why), \"%%lu faults of "
-		       "%%s came back unmended\", t->faults, t->who);\n");
+		       "\t\t\t\tsnprintf(why, sizeof(why),\n"
+		       "\t\t\t\t\t \"%%lu faults of %%s came back unmended\",\n"
+		       "\t\t\t\t\t t->faults, t->who);\n\t\t\telse\n");
 	PUT(x,
-	    "\t\t\tkill(%s, SIGKILL); /* not waited for: it may never go */\n"
+	    "%ssnprintf(why, sizeof(why),\n"
+	    "%s\t \"%%s does not return from %%s\",\n"
+	    "%s\t t->who, t->in);\n",
+	    tab, tab, tab);
+	PUT(x,
+	    "\t\t\tkill(%s, SIGKILL); /* it may never go */\n"
 	    "\t\t\treturn why;\n\t\t}\n",
-	    x->simple ? the_rest(x) : "-plain[0]");
+	    the_rest(x));
 	if (rests)
 		PUT(x,
-		    "\t\tif (rest > LIMIT * 1000000LL)\n"
-		    "\t\t\treturn end_round(%s); /* all wait for each other "
-		    "*/\n",
-		    x->simple ? "pid" : "plain[0]");
+		    "\t\tif (rest > LIMIT) /* all wait for each other */\n"
+		    "\t\t\treturn end_round(%s);\n",
+		    group);
 }
 
-static void put_steps(struct mmr_export *x)
+/* Until a round's processes have ended. */
+static void put_steps_loop(struct mmr_export *x)
 {
-	bool leave = mmr_export_may_leave(x);
-
-	PUT(x,
-	    "/* What is wrong with a round, such as a thread that stays where "
-	    "it is; or NULL. */\n"
-	    "static const char *watch(%s, long long end)\n{\n"
-	    "\tstatic char why[256];\n"
-	    "\tlong long last = now(), gap;\n",
-	    x->simple ? "pid_t pid" : "const pid_t *plain");
-	if (mmr_export_may_rest(x))
-		PUT(x, "\tlong long rest = 0;\n");
-	PUT(x, x->simple ? "\tint status;\n\n"
-			 : "\tint left = PLAIN, status;\n\n");
-	if (x->simple) {
-		PUT(x, "\twhile (!waitpid(pid, &status, WNOHANG)) {\n");
-	} else {
+	if (mmr_export_has_array(x))
 		PUT(x, "\twhile (left) {\n"
 		       "\t\tpid_t pid = waitpid(-1, &status, WNOHANG);\n\n"
 		       "\t\tfor (int i = 0; pid > 0 && i < PLAIN; i++) {\n"
@@ -191,16 +169,46 @@ static void put_steps(struct mmr_export *x)
 		       "\t\t\t\tkill(-plain[0], SIGKILL);\n"
 		       "\t\t\t\treturn \"crashes\";\n\t\t\t}\n\t\t}\n"
 		       "\t\tif (pid > 0)\n\t\t\tcontinue;\n");
-	}
-	put_clock(x);
-	PUT(x, "\t\tshared->stop = last >= end;\n");
+	else if (!x->simple)
+		PUT(x, "\twhile ((dead = waitpid(-1, &status, WNOHANG)) != "
+		       "pid) {\n"
+		       "\t\tif (dead > 0)\n\t\t\tcontinue;\n");
+	else
+		PUT(x, "\twhile (!waitpid(pid, &status, WNOHANG)) {\n");
+	PUT(x, "\t\tusleep(1000);\n");
+	if (mmr_export_has_budget(x))
+		PUT(x, "\t\tshared->stop = time(NULL) >= end;\n");
+	else if (x->to == MMR_EXPORT_LTP)
+		PUT(x, "\t\tshared->stop = !tst_remaining_runtime();\n");
 	put_threads(x);
 	PUT(x, "\t}\n");
-	if (x->simple)
+}
+
+static void put_steps(struct mmr_export *x)
+{
+	bool many = mmr_export_has_array(x), leaves = mmr_export_may_leave(x);
+
+	PUT(x,
+	    "/* What is wrong with a round, or NULL: a thread that stays where "
+	    "it is. */\n"
+	    "static const char *watch(%s%s)\n{\n"
+	    "\tstatic char why[256];\n",
+	    many ? "const pid_t *plain" : "pid_t pid",
+	    mmr_export_has_budget(x) ? ", time_t end" : "");
+	PUT(x, "\tint %s%sstatus;\n%s\n",
+	    mmr_export_may_rest(x) ? "rest = 0, " : "",
+	    many ? "left = PLAIN, " : "",
+	    many || x->simple ? "" : "\tpid_t dead;\n");
+	put_steps_loop(x);
+	if (!many && x->e.groups)
+		PUT(x, "\tif (WIFSIGNALED(status)) {\n"
+		       "\t\tkill(-pid, SIGKILL);\n"
+		       "\t\treturn \"crashes\";\n\t}\n");
+	else if (!many)
 		PUT(x, "\tif (WIFSIGNALED(status))\n\t\treturn \"crashes\";\n");
-	if (leave)
+	if (leaves)
 		PUT(x, "\treturn end_round(%s);\n}\n\n",
-		    x->simple ? "pid" : "plain[0]");
+		    many ? "plain[0]" : "pid");
 	else
 		PUT(x, "\treturn NULL;\n}\n\n");
 }
@@ -210,20 +218,20 @@ static void put_end_round(struct mmr_export *x)
 {
 	PUT(x, "/* Ends what the round has left. */\n"
 	       "static const char *end_round(pid_t group)\n{\n"
-	       "\tlong long last = now(), left = LIMIT * 1000000LL, gap;\n"
 	       "\tpid_t pid;\n\n"
-	       "\twhile (left > 0) {\n"
+	       "\tfor (int ms = 0; ms < LIMIT; ms++) {\n"
 	       "\t\tkill(-group, SIGKILL);\n"
 	       "\t\twhile ((pid = waitpid(-1, NULL, WNOHANG)) > 0)\n"
 	       "\t\t\t;\n"
-	       "\t\tif (pid < 0)\n\t\t\treturn NULL; /* nobody is left */\n");
-	put_clock(x);
-	PUT(x, "\t\tleft -= gap < MAX_GAP ? gap : MAX_GAP;\n\t}\n"
+	       "\t\tif (pid < 0)\n\t\t\treturn NULL; /* nobody is left */\n"
+	       "\t\tusleep(1000);\n\t}\n"
 	       "\treturn \"leaves a process that does not go\";\n}\n\n");
 }
 
 void mmr_export_watch(struct mmr_export *x)
 {
+	if (!mmr_export_has_watch(x))
+		return;
 	if (x->whole) {
 		put_whole(x);
 		return;

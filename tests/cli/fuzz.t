@@ -9,14 +9,16 @@ if [ ! -x "$BUILD/text_fuzzer" ] || [ ! -x "$BUILD/race_fuzzer" ]; then
 	t_skip 'fuzz targets' 'no clang with libFuzzer here'
 	t_done
 fi
-T_TEXT=20 T_IMPORT=10 T_KLOG=10 T_RACE=10
-[ -n "$LONG" ] && T_TEXT=300 T_IMPORT=300 T_KLOG=300 T_RACE=300
+# 1,000 mutated programs and logs take some seconds; on a machine that is busy
+# otherwise, a minute.
+T_TEXT=20 T_IMPORT=60 T_KLOG=10 T_RACE=10 RUNS=1500
+[ -n "$LONG" ] && RUNS=-1 && T_TEXT=300 T_IMPORT=300 T_KLOG=300 T_RACE=300
 export MMR_BUILD=${MMR_BUILD:-build/release}
 rm -rf "$BUILD/fuzz/race/corpus"
 
-ends() { # NAME SECONDS: fuzz.sh ends clean, in time
+ends() { # NAME SECONDS LEAST [RUNS]: fuzz.sh ends clean, in time
 	local start=$SECONDS
-	t_run tests/fuzz.sh "$1" "$2"
+	t_run tests/fuzz.sh "$1" "$2" "${4:--1}"
 	t_rc "$1_fuzzer: clean" 0
 	[ $((SECONDS - start)) -le $(($2 + 10)) ]
 	t_result $? "$1_fuzzer: stops on -max_total_time"
@@ -27,7 +29,7 @@ ends() { # NAME SECONDS: fuzz.sh ends clean, in time
 }
 
 ends text $T_TEXT 1000
-ends import $T_IMPORT 100
+ends import $T_IMPORT 1000 $RUNS
 ends klog $T_KLOG 1000
 ends race $T_RACE 50
 n=$(find "$BUILD/fuzz/race/corpus" -type f | wc -l)

@@ -112,7 +112,7 @@ TST_CAP(TST_CAP_DROP, CAP_SYS_NICE),
 .taint_check = TST_TAINT_W | TST_TAINT_D,
 {"linux-git", "0123abcd0123abcd"},
 .runtime = 126,
-#define ROUNDS 420
+enum { ROUNDS = 420, LIMIT
 EOF
 
 # Errors say what to do.
@@ -122,9 +122,27 @@ t_run "$MMRACE" export --to c "$WORK/keep2.case"
 t_rc 'what has no form in C: exit 2' 2
 t_match 'and says what to do' "$ERR" "keep2.case:1:1: .*write 'rounds' without"
 
-lines=$(wc -l <"$WORK/s1-base.c")
-[ "$lines" -le 120 ]
-t_result $? "s1-base: at most 120 lines ($lines)"
+for name in s1-base s1-nohint s1-private s2-1m; do
+	lines=$(wc -l <"$WORK/$name.c")
+	[ "$lines" -le 120 ]
+	t_result $? "$name: at most 120 lines ($lines)"
+done
+# The others say more: the memory that they need, the pages that come back.
+for name in s1-thp s2-64m s2-1g s2-4g s2-hugetlb; do
+	lines=$(wc -l <"$WORK/$name.c")
+	[ "$lines" -le 145 ]
+	t_result $? "$name: at most 145 lines ($lines)"
+done
+
+# No line is longer than 80 columns, but for a text, which stays in one piece.
+for file in "$WORK"/*.c "$WORK"/g/*.c; do
+	expand "$file" | grep -vE '"' | awk -v f="${file##*/}" \
+		'length > 80 { print f ": " $0 }'
+done >"$WORK/long"
+! [ -s "$WORK/long" ]
+t_result $? 'no line is longer than 80 columns'
+t_note 'longer:' "$WORK/long"
+
 ldd "$WORK/exit" | grep -Ev 'libc[.]so|linux-vdso|ld-linux' >"$WORK/libs"
 ! [ -s "$WORK/libs" ]
 t_result $? 'needs nothing but libc'

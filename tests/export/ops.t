@@ -35,7 +35,8 @@ leaves_out() {
 
 # The statements' C: the functions of the case's threads.
 bodies() {
-	awk '/^static void \*(thread|proc)_[A-Za-z0-9_]*\(void \*arg\)$/ { on = 1 }
+	awk '/^static void \*thread_[A-Za-z0-9_]*\(void \*arg\)$/ { on = 1 }
+		/^static void proc_[A-Za-z0-9_]*\(void\)$/ { on = 1 }
 		on { print } /^}/ { on = 0 }' "$1"
 }
 

@@ -142,7 +142,7 @@ tst_brk(int type, const char *format, ...)
 	va_end(ap);
 	if (test.cleanup)
 		test.cleanup();
-	exit(0);
+	exit(0); /* whatever it has left goes with it */
 }
 
 static inline unsigned int tst_remaining_runtime(void)
@@ -191,6 +191,13 @@ static inline long long tst_number(const char *path, const char *name)
 	if (f)
 		fclose(f);
 	return n;
+}
+
+#define SAFE_READ_MEMINFO(item) ((long)tst_number("/proc/meminfo", item))
+
+static inline size_t tst_get_hugepage_size(void)
+{
+	return (size_t)SAFE_READ_MEMINFO("Hugepagesize:") << 10;
 }
 
 static inline void tst_drop(unsigned int cap)
@@ -290,11 +297,13 @@ int main(void)
 		return TBROK;
 	pid = fork();
 	if (!pid) {
+		setpgid(0, 0);
 		tst_run();
 		exit(0);
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) != pid)
 		return TBROK;
+	kill(-pid, SIGKILL); /* what the test has left */
 	if (WIFSIGNALED(status))
 		tst_results->broken++;
 	if (!tst_results->passed && !tst_results->failed &&
