@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# A case and its exports hit as often: the canaries always, a fault storm
-# always, and one case of chance as often as replay says (Fisher's exact test,
-# p > 0.01).  A healthy run passes.  MMR_LONG=1: 100 runs, else 5.
+# A case and its exports hit as often (Fisher's exact test, p > 0.01): the
+# canaries always, among them a fault storm, and a fault storm of chance as
+# often as replay says.  A healthy run passes.  MMR_LONG=1: 100 runs of the one
+# of chance and 10 of each canary, else 5 and 1.
 #
 # Red when: an exported file loses the timing that a hit needs, gains another,
 # or its watchdog sees something else than the monitor.
@@ -65,8 +66,10 @@ trip() {
 
 [ "$(fisher 1 10 9 10)" = 0.0011 ] && [ "$(fisher 5 10 6 10)" = 1.0000 ]
 t_result $? "Fisher's test knows its tables"
-for canary in storm futex; do
-	trip tests/canary/$canary.case $((n > 10 ? 20 : 1))
+canaries='storm futex'
+[ -n "$LONG" ] && canaries='storm futex uffd exit'
+for canary in $canaries; do
+	trip tests/canary/$canary.case $((n > 10 ? 10 : 1))
 done
 trip tests/export/chance.case "$n"
 trip tests/canary/healthy-1g.case 1
