@@ -311,92 +311,111 @@ static void put_feature(struct mmr_export *x, const char *name)
 	put_unless(x, test, text);
 }
 
-static void put_need(struct mmr_export *x, const struct mmr_need *n)
-{
-	char test[200], text[200];
+#define TEST_SIZE 200
 
-	if (is_ltps(x, n->kind))
-		return;
+/* A need that is a number: the condition that it is not met, and what to say
+ * then.  False for another kind. */
+static bool number_need(const struct mmr_need *n, char *test, char *text)
+{
 	switch (n->kind) {
 	case MMR_NEED_CPUS:
-		snprintf(test, sizeof(test),
+		snprintf(test, TEST_SIZE,
 			 "sysconf(_SC_NPROCESSORS_ONLN) < %" PRId64, n->n);
-		snprintf(text, sizeof(text), "needs %" PRId64 " CPUs", n->n);
-		break;
+		snprintf(text, TEST_SIZE, "needs %" PRId64 " CPUs", n->n);
+		return true;
 	case MMR_NEED_NODES:
-		snprintf(test, sizeof(test),
+		snprintf(test, TEST_SIZE,
 			 "access(\"/sys/devices/system/node/node%" PRId64
 			 "\", F_OK)",
 			 n->n - 1);
-		snprintf(text, sizeof(text), "needs %" PRId64 " NUMA nodes",
-			 n->n);
-		break;
+		snprintf(text, TEST_SIZE, "needs %" PRId64 " NUMA nodes", n->n);
+		return true;
 	case MMR_NEED_HUGEPAGES:
-		snprintf(test, sizeof(test),
+		snprintf(test, TEST_SIZE,
 			 "meminfo(\"HugePages_Free: %%lu\") < %" PRId64, n->n);
-		snprintf(text, sizeof(text),
+		snprintf(text, TEST_SIZE,
 			 "needs %" PRId64 " free huge pages (nr_hugepages)",
 			 n->n);
-		break;
-	case MMR_NEED_CAP:
-		snprintf(test, sizeof(test),
-			 "!(field(\"/proc/self/status\", \"CapEff:\", 1) >> %s "
-			 "& 1)",
-			 n->name);
-		snprintf(text, sizeof(text), "needs %s", n->name);
-		break;
-	case MMR_NEED_NOCAP:
-		PUT(x, "\tdrop(%s);\n", n->name);
-		return;
-	case MMR_NEED_SYSCALL:
-		if (x->to == MMR_EXPORT_LTP) {
-			PUT(x, "\ttst_syscall(__NR_%s, -1, 0, 0, 0);\n",
-			    n->name);
-			return;
-		}
-		snprintf(test, sizeof(test),
-			 "syscall(SYS_%s, -1, 0, 0, 0) == -1 && errno == "
-			 "ENOSYS",
-			 n->name);
-		snprintf(text, sizeof(text), "this kernel has no %s", n->name);
-		break;
-	case MMR_NEED_ARCH:
-		PUT(x, "\tuname(&uts);\n");
-		snprintf(test, sizeof(test), "strcmp(uts.machine, \"%s\")",
-			 n->name);
-		snprintf(text, sizeof(text), "needs %s", n->name);
-		break;
+		return true;
 	case MMR_NEED_MEMORY:
-		snprintf(test, sizeof(test),
+		snprintf(test, TEST_SIZE,
 			 "meminfo(\"MemAvailable: %%lu\") < %" PRId64,
 			 n->n >> 10);
-		snprintf(text, sizeof(text), "needs %" PRId64 " MiB of memory",
+		snprintf(text, TEST_SIZE, "needs %" PRId64 " MiB of memory",
 			 n->n >> 20);
-		break;
-	case MMR_NEED_THP:
-		snprintf(test, sizeof(test), "thp_is_off()");
-		snprintf(text, sizeof(text), "needs transparent huge pages");
-		break;
-	case MMR_NEED_FEATURE:
-		put_feature(x, n->name);
-		return;
-	case MMR_NEED_MEMCG:
-		snprintf(test, sizeof(test), "!getenv(\"CGROUP\")");
-		snprintf(
-			text, sizeof(text),
-			"needs CGROUP, a cgroup v2 that controls memory below");
-		break;
+		return true;
 	case MMR_NEED_SWAP:
-		snprintf(test, sizeof(test), "!getenv(\"SWAP_AREA\")");
-		snprintf(text, sizeof(text),
+		snprintf(test, TEST_SIZE, "!getenv(\"SWAP_AREA\")");
+		snprintf(text, TEST_SIZE,
 			 "needs SWAP_AREA, %" PRId64
 			 " MiB of swap with priority 100",
 			 n->n >> 20);
-		break;
+		return true;
 	default:
+		return false;
+	}
+}
+
+/* The same of a need that has a name, or nothing. */
+static bool named_need(const struct mmr_need *n, char *test, char *text)
+{
+	switch (n->kind) {
+	case MMR_NEED_CAP:
+		snprintf(test, TEST_SIZE,
+			 "!(field(\"/proc/self/status\", \"CapEff:\", 1) >> %s "
+			 "& 1)",
+			 n->name);
+		snprintf(text, TEST_SIZE, "needs %s", n->name);
+		return true;
+	case MMR_NEED_SYSCALL:
+		snprintf(test, TEST_SIZE,
+			 "syscall(SYS_%s, -1, 0, 0, 0) == -1 && errno == "
+			 "ENOSYS",
+			 n->name);
+		snprintf(text, TEST_SIZE, "this kernel has no %s", n->name);
+		return true;
+	case MMR_NEED_ARCH:
+		snprintf(test, TEST_SIZE, "strcmp(uts.machine, \"%s\")",
+			 n->name);
+		snprintf(text, TEST_SIZE, "needs %s", n->name);
+		return true;
+	case MMR_NEED_THP:
+		snprintf(test, TEST_SIZE, "thp_is_off()");
+		snprintf(text, TEST_SIZE, "needs transparent huge pages");
+		return true;
+	case MMR_NEED_MEMCG:
+		snprintf(test, TEST_SIZE, "!getenv(\"CGROUP\")");
+		snprintf(
+			text, TEST_SIZE,
+			"needs CGROUP, a cgroup v2 that controls memory below");
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void put_need(struct mmr_export *x, const struct mmr_need *n)
+{
+	char test[TEST_SIZE], text[TEST_SIZE];
+
+	if (is_ltps(x, n->kind))
+		return;
+	if (n->kind == MMR_NEED_NOCAP) {
+		PUT(x, "\tdrop(%s);\n", n->name);
 		return;
 	}
-	put_unless(x, test, text);
+	if (n->kind == MMR_NEED_SYSCALL && x->to == MMR_EXPORT_LTP) {
+		PUT(x, "\ttst_syscall(__NR_%s, -1, 0, 0, 0);\n", n->name);
+		return;
+	}
+	if (n->kind == MMR_NEED_FEATURE) {
+		put_feature(x, n->name);
+		return;
+	}
+	if (n->kind == MMR_NEED_ARCH)
+		PUT(x, "\tuname(&uts);\n");
+	if (number_need(n, test, text) || named_need(n, test, text))
+		put_unless(x, test, text);
 }
 
 /* Only asked: what a test of another suite changes, it changes with the means
