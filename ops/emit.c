@@ -17,33 +17,63 @@
 
 static const char tabs[] = "\t\t\t\t\t\t\t\t\t\t\t\t";
 
+/* Where a line may be cut, the best place of each kind; 0: none. */
+struct cuts {
+	size_t semicolon, sign;
+	size_t comma[MAX_DEPTH]; /* by how many brackets are open */
+};
+
+/* The comma outside of most brackets that does not leave half of the line. */
+static size_t best_comma(const struct cuts *c, size_t room)
+{
+	size_t last = 0;
+	int i;
+
+	for (i = 0; i < MAX_DEPTH; i++) {
+		if (c->comma[i] >= room / 2)
+			return c->comma[i];
+		if (c->comma[i] > last)
+			last = c->comma[i];
+	}
+	return last;
+}
+
 /* How much of s fits into `room` columns: cut behind "; " or ", ", else behind
  * an operator, never inside a string; all of it when there is no such place. */
 static size_t fitting(const char *s, size_t room)
 {
-	size_t i, semicolon = 0, comma = 0, other = 0;
-	bool in_string = false;
+	bool in_string = false, found = false;
+	struct cuts cuts = {0};
+	int depth = 0;
+	size_t i;
 
 	if (strlen(s) <= room)
 		return strlen(s);
-	for (i = 0; s[i] && (i <= room || !(semicolon || comma || other));
-	     i++) {
+	for (i = 0; s[i] && (i <= room || !found); i++) {
 		if (s[i] == '"')
 			in_string = !in_string;
-		if (in_string || s[i] != ' ' || !i)
+		if (in_string)
 			continue;
+		if (s[i] == '(' && depth < MAX_DEPTH - 1)
+			depth++;
+		else if (s[i] == ')' && depth)
+			depth--;
+		if (s[i] != ' ' || !i || !strchr(";,|=&", s[i - 1]))
+			continue;
+		found = true;
 		if (s[i - 1] == ';')
-			semicolon = i + 1;
+			cuts.semicolon = i + 1;
 		else if (s[i - 1] == ',')
-			comma = i + 1;
-		else if (strchr("|=&", s[i - 1]))
-			other = i + 1;
+			cuts.comma[depth] = i + 1;
+		else
+			cuts.sign = i + 1;
 	}
-	if (semicolon)
-		return semicolon;
-	if (comma)
-		return comma;
-	return other ? other : strlen(s);
+	if (cuts.semicolon)
+		return cuts.semicolon;
+	i = best_comma(&cuts, room);
+	if (i)
+		return i;
+	return found ? cuts.sign : strlen(s);
 }
 
 /* Where the line after this one begins: behind the bracket that is open, `open`
