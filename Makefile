@@ -125,6 +125,12 @@ guest: build ## static programs for --guest, and QEMU
 	@mkdir -p $(B)/guest-x86_64
 	@cp build/guest/mmrace build/guest/mmrace-child $(B)/guest-x86_64/
 
+# The bench of overlaps for a guest with two nodes (tests/bench/timing.sh).
+.PHONY: guest-bench
+guest-bench: guest
+	$(Q)$(MAKE) --no-print-directory VARIANT=guest LDFLAGS=-static \
+		LIBS='$(GUEST_LIBS)' build/guest/bench/overlap
+
 ARM_ROOT := build/arm64/root
 ARM_INC := $(ARM_ROOT)/usr/include
 .PHONY: guest-arm64

@@ -15,7 +15,12 @@
 #include <stdio.h>
 
 #define MMR_CALIB_PRIOR_NS 20000 /* of an operation never seen here */
-#define MMR_CALIB_FIRST 32	 /* rounds without offsets when that is so */
+/*
+ * Rounds without offsets when that is so.  Their second longest is the 90th
+ * percentile of each operation and so one outlier does no harm; more of them
+ * cost more than they make the bounds better (docs/timing.md).
+ */
+#define MMR_CALIB_FIRST 8
 
 enum mmr_backing {
 	MMR_BACK_NONE, /* the operation has no mapping */

@@ -164,10 +164,13 @@ struct mmr_ref_value mmr_child_ref(struct mmr_child *c, int64_t index,
 				   uint32_t kinds);
 void mmr_child_set_ref(struct mmr_child *c, int index, uint32_t kind, int64_t a,
 		       int64_t b);
-/* A draw for argument arg of this statement, round and iteration, ns; sweep:
- * as sweep.h has it, else independent of all others.  Stored as `drawn`. */
-int64_t mmr_child_draw(struct mmr_child *c, const struct mmr_insn *in, int arg,
-		       bool sweep);
+/* A draw for argument arg of this statement, round and iteration, ns,
+ * independent of all others.  Stored as `drawn`. */
+int64_t mmr_child_draw(struct mmr_child *c, const struct mmr_insn *in, int arg);
+/* The same for an offset, which sweeps its range as sweep.h has it.  aim: the
+ * argument with the part of the range that most rounds go to; 0 for none. */
+int64_t mmr_child_offset(struct mmr_child *c, const struct mmr_insn *in,
+			 int skew, int aim);
 /* The part of a mapping that arguments off and len (indices, -1: none)
  * name, clipped to it.  False when nothing is left or there is no mapping. */
 bool mmr_child_part(struct mmr_child *c, const struct mmr_insn *in, int map,
@@ -281,10 +284,10 @@ int64_t mmr_child_delay(struct mmr_child *c, const struct mmr_insn *in,
 /* Asleep for all of it, also when that is too long.  arg: TIME operand. */
 int64_t mmr_child_sleep(struct mmr_child *c, const struct mmr_insn *in,
 			int arg);
-/* sync: SYNC operand, skew: TIME operand.  0, or how much too late it started,
- * ns; -ETIMEDOUT makes the round void. */
+/* sync: SYNC operand; skew, aim: TIME operands.  0, or how much too late it
+ * started, ns; -ETIMEDOUT makes the round void. */
 int64_t mmr_child_sync(struct mmr_child *c, const struct mmr_insn *in, int sync,
-		       int skew);
+		       int skew, int aim);
 /* A real FUTEX_WAIT without a time limit on a word that is 0 at the start of
  * the round; futex_wake sets it to 1 and wakes, so a wait after a wake gives
  * -EAGAIN, and one that nobody wakes never ends, calm or not. */

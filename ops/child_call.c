@@ -59,21 +59,37 @@ MMR_HOT void mmr_child_set_ref(struct mmr_child *c, int index, uint32_t kind,
 	atomic_store_explicit(&r->seq, seq + 2, memory_order_release);
 }
 
-int64_t mmr_child_draw(struct mmr_child *c, const struct mmr_insn *in, int arg,
-		       bool sweep)
+int64_t mmr_child_draw(struct mmr_child *c, const struct mmr_insn *in, int arg)
 {
 	const struct mmr_operand *o = &in->arg[arg];
 	int64_t ns = o->lo;
 	uint64_t u;
 
 	if (o->lo < o->hi) {
-		if (sweep)
-			u = mmr_sweep(in->tag, in->dim, c->round, c->iteration);
-		else
-			u = mmr_rng_key(mmr_rng_key(in->tag, c->round),
-					c->iteration);
+		u = mmr_rng_key(mmr_rng_key(in->tag, c->round), c->iteration);
 		ns = in->log >> arg & 1 ? mmr_sweep_log(u, o->lo < 0)
 					: mmr_rng_range(u, o->lo, o->hi);
+	}
+	atomic_store_explicit(&c->stats[in->stat].drawn, ns,
+			      memory_order_relaxed);
+	return ns;
+}
+
+int64_t mmr_child_offset(struct mmr_child *c, const struct mmr_insn *in,
+			 int skew, int aim)
+{
+	const struct mmr_operand *o = &in->arg[skew], *a = &in->arg[aim];
+	int64_t ns = o->lo;
+	uint64_t u;
+
+	if (o->lo < o->hi || a->lo || a->hi) {
+		u = mmr_sweep(in->tag, in->dim, c->round, c->iteration);
+		if (a->lo || a->hi)
+			ns = mmr_sweep_aim(u, o->lo, o->hi, a->lo, a->hi);
+		else if (in->log >> skew & 1)
+			ns = mmr_sweep_log(u, o->lo < 0);
+		else
+			ns = mmr_rng_range(u, o->lo, o->hi);
 	}
 	atomic_store_explicit(&c->stats[in->stat].drawn, ns,
 			      memory_order_relaxed);

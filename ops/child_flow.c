@@ -14,8 +14,9 @@
 #define SYNC_START_NS 700 /* from the last arrival to the common start */
 #define SYNC_TIMEOUT_NS 1000000000
 #define SYNC_LATE_NS 100 /* a start later than that has missed its offset */
-#define SYNC_LATE_RAW_NS 1000 /* the same where a look at the clock is a call  \
-			       */
+#define SYNC_LATE_RAW_NS                                                       \
+	1000 /* the same where a look at the clock is a call                   \
+	      */
 
 #define DELAY_SPIN_NS 200000 /* a sleep is off by up to that */
 #define DELAY_MARGIN_NS 100000
@@ -98,7 +99,7 @@ static uint64_t spin_until(const struct mmr_child *c, uint64_t t)
 
 int64_t mmr_child_delay(struct mmr_child *c, const struct mmr_insn *in, int arg)
 {
-	int64_t ns = mmr_child_draw(c, in, arg, false), left;
+	int64_t ns = mmr_child_draw(c, in, arg), left;
 	uint64_t end;
 
 	if (ns <= 0)
@@ -120,7 +121,7 @@ int64_t mmr_child_delay(struct mmr_child *c, const struct mmr_insn *in, int arg)
 
 int64_t mmr_child_sleep(struct mmr_child *c, const struct mmr_insn *in, int arg)
 {
-	int64_t left = mmr_child_draw(c, in, arg, false), ns;
+	int64_t left = mmr_child_draw(c, in, arg), ns;
 
 	for (; left > 0; left -= ns) {
 		ns = left < MMR_SLICE_NS ? left : MMR_SLICE_NS;
@@ -228,7 +229,7 @@ static int64_t sync_start(struct mmr_child *c, const struct mmr_insn *in,
 }
 
 int64_t mmr_child_sync(struct mmr_child *c, const struct mmr_insn *in, int sync,
-		       int skew)
+		       int skew, int aim)
 {
 	uint32_t i = (uint32_t)in->arg[sync].lo, gen;
 	struct mmr_area *a = c->area;
@@ -237,7 +238,7 @@ int64_t mmr_child_sync(struct mmr_child *c, const struct mmr_insn *in, int sync,
 
 	if (!mmr_psyncs()[i].parties || atomic_load(&a->round_void))
 		return 0;
-	ns = mmr_child_draw(c, in, skew, true);
+	ns = mmr_child_offset(c, in, skew, aim);
 	gen = atomic_load(&a->syncs[i].generation);
 	if (c->plain)
 		sync_arrive(i, ns);

@@ -91,7 +91,7 @@ static int make_tag(struct build *b, const struct mmr_stmt *s, uint64_t *tag)
 	int i;
 
 	for (i = 0; s->kind == MMR_STMT_OP && i < s->op->nargs; i++)
-		if (s->op->args[i].flags & MMR_ARG_AUTO)
+		if (s->op->args[i].flags & MMR_ARG_SIGNED)
 			bare.args[i].set = false;
 	b->text.n = 0;
 	mmr_print_action(&b->text, &bare);
@@ -191,11 +191,18 @@ static void compile_draw(struct build *b, const struct mmr_stmt *s, int i,
 			 struct mmr_insn *in)
 {
 	const struct mmr_value *v = &s->args[i];
+	struct mmr_timing_range r;
+	int aim;
 
 	if (s->op->args[i].type != MMR_ARG_TIME || !v->set)
 		return;
-	if (v->is_auto && !b->no_offsets)
-		mmr_timing_bounds(b->c, s, &in->arg[i].lo, &in->arg[i].hi);
+	if (v->is_auto && !b->no_offsets) {
+		mmr_timing_bounds(b->c, s, &r);
+		in->arg[i] = (struct mmr_operand){r.lo, r.hi};
+		aim = mmr_op_arg(s->op, "aim");
+		if (aim >= 0)
+			in->arg[aim] = (struct mmr_operand){r.aim_lo, r.aim_hi};
+	}
 	if (!v->is_log)
 		return;
 	in->log |= (uint8_t)(1u << i);
@@ -218,8 +225,9 @@ static int compile_op(struct build *b, const struct mmr_stmt *s,
 		rc = compile_arg(b, &s->op->args[i], &s->args[i], &in->arg[i]);
 		if (rc)
 			return rc;
-		compile_draw(b, s, i, in);
 	}
+	for (i = 0; i < s->op->nargs; i++)
+		compile_draw(b, s, i, in);
 	join_args(s->op, in);
 	in->naccept = (uint8_t)s->naccept;
 	for (i = 0; i < s->naccept; i++)

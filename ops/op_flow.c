@@ -46,7 +46,7 @@ static int64_t run_nanosleep(struct mmr_child *c, const struct mmr_insn *in)
 
 static int64_t run_sync(struct mmr_child *c, const struct mmr_insn *in)
 {
-	return mmr_child_sync(c, in, 0, 1);
+	return mmr_child_sync(c, in, 0, 1, 2);
 }
 #else
 static void emit_signal(struct mmr_emit *e, const struct mmr_stmt *s)
@@ -128,11 +128,21 @@ static void emit_nanosleep(struct mmr_emit *e, const struct mmr_stmt *s)
 			      time);
 }
 
+/* An offset between two times, as an expression. */
+static const char *emit_offset(struct mmr_emit *e, int64_t lo, int64_t hi,
+			       char *buf, size_t n)
+{
+	if (lo != hi)
+		return mmr_emit_draw(e, lo, hi, buf, n);
+	snprintf(buf, n, "%lld", (long long)lo);
+	return buf;
+}
+
 static void emit_sync(struct mmr_emit *e, const struct mmr_stmt *s)
 {
-	const struct mmr_value *skew = &s->args[1];
-	char which[64] = "", time[80], sign[80];
-	long long lo = 0, hi = 0;
+	const struct mmr_value *skew = &s->args[1], *aim = &s->args[2];
+	char which[64] = "", time[80], sign[80], aimed[80];
+	int64_t lo = 0, hi = 0;
 
 	/* The bounds of `auto` come from the host; a C file has none. */
 	if (skew->set && skew->is_auto) {
@@ -152,12 +162,18 @@ static void emit_sync(struct mmr_emit *e, const struct mmr_stmt *s)
 			      mmr_emit_draw(e, 0, 15, time, sizeof(time)));
 		return;
 	}
-	if (lo == hi) {
-		mmr_emit_line(e, "meet(%s%lld);", which, lo);
+	emit_offset(e, lo, hi, time, sizeof(time));
+	if (!aim->set || (!aim->lo && !aim->hi)) {
+		mmr_emit_line(e, "meet(%s%s);", which, time);
 		return;
 	}
-	mmr_emit_line(e, "meet(%s%s);", which,
-		      mmr_emit_draw(e, lo, hi, time, sizeof(time)));
+	emit_offset(e, aim->lo, aim->hi, aimed, sizeof(aimed));
+	if (lo == hi && aim->lo == aim->hi)
+		mmr_emit_line(e, "meet(%s%s);", which, aimed);
+	else
+		mmr_emit_line(e, "meet(%s%s ? %s : %s);", which,
+			      mmr_emit_draw(e, 0, 3, sign, sizeof(sign)), aimed,
+			      time);
 }
 #endif
 
@@ -252,7 +268,7 @@ const struct mmr_op mmr_op_sync = {
 	.race = "Starts both sides of a race within nanoseconds, each moved "
 		"by its skew.",
 	.class = MMR_CLASS_WAIT,
-	.nargs = 2,
+	.nargs = 3,
 	.args = {{.name = "sync",
 		  .help = "its name",
 		  .type = MMR_ARG_SYNC,
@@ -262,6 +278,12 @@ const struct mmr_op mmr_op_sync = {
 		  .type = MMR_ARG_TIME,
 		  .flags = MMR_ARG_OPT | MMR_ARG_SIGNED | MMR_ARG_AUTO |
 			   MMR_ARG_LOG,
+		  .min = -SKEW_MAX,
+		  .max = SKEW_MAX},
+		 {.name = "aim",
+		  .help = "three of four times by one of these instead",
+		  .type = MMR_ARG_TIME,
+		  .flags = MMR_ARG_OPT | MMR_ARG_SIGNED,
 		  .min = -SKEW_MAX,
 		  .max = SKEW_MAX}},
 	.call = {.nr = -1},

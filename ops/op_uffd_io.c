@@ -162,7 +162,7 @@ static void take_event(struct mmr_child *c, const struct mmr_insn *in,
 
 static int64_t run_uffd_read(struct mmr_child *c, const struct mmr_insn *in)
 {
-	int64_t left = mmr_child_draw(c, in, READ_WITHIN, false), ret;
+	int64_t left = mmr_child_draw(c, in, READ_WITHIN), ret;
 	struct pollfd_k p = {.events = POLL_IN};
 	struct mmr_timespec ts;
 	struct mmr_ref_value u;

@@ -12,6 +12,10 @@
  * round have steps of their own, out of different quadratic fields, so that
  * together they fill the square and do not walk along its diagonal.  Each 4096
  * rounds a sweep starts at another place, so that two that share a step part.
+ *
+ * Three of four places lie where calls overlap, the others in all of the range:
+ * the places of an interval are as even as those of the whole, so both parts
+ * are sweeps.
  * Continued fractions with small terms alone: Kuipers, Niederreiter, "Uniform
  * Distribution of Sequences", chapter 2.3.
  */
@@ -79,6 +83,18 @@ static inline int64_t mmr_sweep_log(uint64_t u, int both_signs)
 	base = (uint64_t)MMR_SWEEP_LOG_LO << (octaves >> 32);
 	base += base * (octaves & 0xffffffff) >> 32;
 	return negative ? -(int64_t)base : (int64_t)base;
+}
+
+/*
+ * A place to a time: three quarters of the places are spread over the aim, the
+ * last one over lo..hi.
+ */
+static inline int64_t mmr_sweep_aim(uint64_t u, int64_t lo, int64_t hi,
+				    int64_t aim_lo, int64_t aim_hi)
+{
+	if (u >> 62 == 3)
+		return mmr_rng_range(u << 2, lo, hi);
+	return mmr_rng_range(u + u / 3, aim_lo, aim_hi);
 }
 
 #endif

@@ -6,6 +6,10 @@
  * one, Y, for D(Y) from the instant on.  They overlap for s in -D(X)..D(Y).
  * D is the sum of the 90th percentiles of what comes between this rendezvous
  * and the thread's next wait: in a loop that may be at its head.
+ *
+ * That range holds all ways in which the two sides can meet, and in the larger
+ * part of it their first calls do not.  These are what most rendezvous are
+ * made for, so the aim is where they overlap.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,6 +22,8 @@
 #define FLOOR_NS 200	    /* shorter than that is the start itself */
 #define CEILING_NS 50000000 /* half of what skew= takes */
 #define TURNS_MAX 1000	    /* of a loop within a segment */
+#define LOG_MEDIAN 4472	    /* of 20 ns to 1 ms */
+#define MARGIN 8	    /* of a call that is to overlap, one part in */
 
 /* A thread's statements in a row: an end is a loop's end, and says where the
  * loop began. */
@@ -178,15 +184,22 @@ struct look {
 	bool unknown;
 };
 
-/* What s takes, ns. */
+/* What s takes, ns, and its median. */
 static int64_t time_of(const struct mmr_proc *p, const struct mmr_stmt *s,
-		       struct look *look)
+		       struct look *look, int64_t *median)
 {
 	struct mmr_calib_time t;
 	struct mmr_calib_key key;
 
-	if (s->op->id == MMR_OP_delay)
-		return s->args[0].is_log ? MMR_SWEEP_LOG_HI : s->args[0].hi;
+	*median = 0;
+	if (s->op->id == MMR_OP_delay) {
+		if (s->args[0].is_log) {
+			*median = LOG_MEDIAN;
+			return MMR_SWEEP_LOG_HI;
+		}
+		*median = s->args[0].lo + (s->args[0].hi - s->args[0].lo) / 2;
+		return s->args[0].hi;
+	}
 	if (!mmr_timing_key(p, s, &key))
 		return 0;
 	if (!mmr_calib_get(key, &t)) {
@@ -194,57 +207,123 @@ static int64_t time_of(const struct mmr_proc *p, const struct mmr_stmt *s,
 		if (look->assume)
 			mmr_calib_assume(key);
 	}
+	*median = (int64_t)t.median_ns;
 	return (int64_t)t.p90_ns;
 }
 
-static int64_t clamp(int64_t ns)
+/* What a rendezvous starts in a thread. */
+struct segment {
+	int64_t ns;	    /* of all, 90th percentiles */
+	int64_t begin, end; /* of the call that is aimed with, medians */
+	bool is_end;	    /* it is the end of a process */
+	bool still;	    /* the thread has no offset there */
+};
+
+/* Where the walk is with respect to the call that is aimed with. */
+enum aim { BEFORE, WITHIN, AFTER };
+
+struct walk {
+	struct segment *seg;
+	enum aim aim;
+	int64_t median; /* until here */
+	int64_t turns[MMR_CASE_MAX_DEPTH + 1];
+	int depth;
+};
+
+static void walk_into(struct walk *w, const struct mmr_stmt *loop)
 {
-	if (ns < FLOOR_NS)
-		return FLOOR_NS;
+	int64_t n = loop->until == MMR_UNTIL_COUNT ? loop->count : 1;
+
+	/* A loop is one call: who is in it makes the same ones all along. */
+	if (w->aim == BEFORE && !w->depth) {
+		w->aim = WITHIN;
+		w->seg->begin = w->median;
+	}
+	n = w->turns[w->depth] * (n < TURNS_MAX ? n : TURNS_MAX);
+	if (w->depth < MMR_CASE_MAX_DEPTH)
+		w->depth++;
+	w->turns[w->depth] = n < TURNS_MAX ? n : TURNS_MAX;
+}
+
+static void walk_out(struct walk *w)
+{
+	if (!w->depth)
+		return;
+	w->depth--;
+	if (w->depth || w->aim != WITHIN)
+		return;
+	w->seg->end = w->median;
+	w->aim = w->median > w->seg->begin ? AFTER : BEFORE;
+}
+
+static void walk_op(struct walk *w, const struct mmr_proc *p,
+		    const struct mmr_stmt *s, struct look *look)
+{
+	int64_t median, before = w->median;
+
+	w->seg->ns += w->turns[w->depth] * time_of(p, s, look, &median);
+	w->median += w->turns[w->depth] * median;
+	if (w->aim == BEFORE && s->op->id != MMR_OP_delay && median) {
+		w->seg->begin = before;
+		w->seg->end = w->median;
+		w->aim = AFTER;
+	} else if (s->op->id == MMR_OP_process_reap && w->aim == AFTER &&
+		   !w->depth && !w->seg->is_end) {
+		w->seg->begin = w->seg->end;
+		w->seg->end = w->median;
+		w->seg->is_end = true;
+	}
+}
+
+static int64_t clamp(int64_t ns, int64_t least)
+{
+	if (ns < least)
+		return least;
 	return ns < CEILING_NS ? ns : CEILING_NS;
 }
 
 /* From the sync at index `at` to the next wait. */
-static int64_t segment(const struct mmr_proc *p, const struct row *r, int at,
-		       struct look *look)
+static void segment(const struct mmr_proc *p, const struct row *r, int at,
+		    struct look *look, struct segment *seg)
 {
-	int64_t ns = 0, turns[MMR_CASE_MAX_DEPTH + 1] = {1}, n;
+	struct walk w = {.seg = seg, .turns = {1}};
 	const struct item *it;
-	int i, steps, depth = 0;
+	int i, steps;
 
+	*seg = (struct segment){0};
 	for (i = at + 1, steps = 0; i != at && steps < 2 * r->n; i++, steps++) {
 		if (i == r->n)
 			break;
 		it = &r->items[i];
 		if (it->loop >= 0) {
-			if (it->loop < at) {
-				/* Ours: what comes before the rendezvous is
-				 * set-up, unless nothing comes after it. */
-				if (ns)
-					break;
-				i = it->loop;
-				depth = 0;
-			} else if (depth) {
-				depth--;
+			if (it->loop >= at) {
+				walk_out(&w);
+				continue;
 			}
+			/* Ours: what comes before the rendezvous is set-up,
+			 * unless nothing comes after it. */
+			if (seg->ns)
+				break;
+			i = it->loop;
+			w.depth = 0;
 			continue;
 		}
 		if (it->s->kind == MMR_STMT_LOOP) {
-			n = it->s->until == MMR_UNTIL_COUNT ? it->s->count : 1;
-			n = turns[depth] * (n < TURNS_MAX ? n : TURNS_MAX);
-			if (depth < MMR_CASE_MAX_DEPTH)
-				depth++;
-			turns[depth] = n < TURNS_MAX ? n : TURNS_MAX;
+			walk_into(&w, it->s);
 			continue;
 		}
 		if ((it->s->op->class == MMR_CLASS_WAIT && !is_end(it->s)) ||
 		    it->s->op->class == MMR_CLASS_BLOCK)
 			break;
-		ns += turns[depth] * time_of(p, it->s, look);
-		if (ns >= CEILING_NS)
+		walk_op(&w, p, it->s, look);
+		if (seg->ns >= CEILING_NS)
 			break;
 	}
-	return clamp(ns);
+	if (w.aim == WITHIN)
+		seg->end = w.median;
+	seg->ns = clamp(seg->ns, FLOOR_NS);
+	seg->begin = clamp(seg->begin, 0);
+	seg->end = clamp(seg->end, seg->begin + FLOOR_NS);
 }
 
 /* Room for the longest thread's row. */
@@ -261,11 +340,13 @@ static bool is_sync(const struct mmr_stmt *s, const char *name)
 }
 
 /* The longest segment of one thread after a sync of that name; own: only
- * after this one.  0: it has none. */
-static int64_t longest(const struct mmr_proc *p, const struct row *r,
-		       const struct mmr_stmt *sync, bool own, struct look *look)
+ * after this one.  False: it has none. */
+static bool longest(const struct mmr_proc *p, const struct row *r,
+		    const struct mmr_stmt *sync, bool own, struct look *look,
+		    struct segment *seg)
 {
-	int64_t ns = 0, n;
+	struct segment one;
+	bool any = false;
 	int i;
 
 	for (i = 0; i < r->n; i++) {
@@ -273,16 +354,42 @@ static int64_t longest(const struct mmr_proc *p, const struct row *r,
 		    (own ? r->items[i].s != sync
 			 : !is_sync(r->items[i].s, sync->args[0].name)))
 			continue;
-		n = segment(p, r, i, look);
-		ns = n > ns ? n : ns;
+		segment(p, r, i, look, &one);
+		one.still = !arg_of(r->items[i].s, "skew");
+		if (!any || one.ns > seg->ns)
+			*seg = one;
+		any = true;
 	}
-	return ns;
+	return any;
+}
+
+/* x is rather what the own side is aimed at than y. */
+static bool is_better(const struct segment *x, const struct segment *y)
+{
+	if (!y->ns || x->still != y->still)
+		return !y->ns || x->still;
+	return x->ns > y->ns;
+}
+
+/* Own starts at the common instant plus what of r is drawn, other at it. */
+static void aim(const struct segment *own, const struct segment *other,
+		struct mmr_timing_range *r)
+{
+	r->aim_lo = other->begin - own->end + (own->end - own->begin) / MARGIN;
+	r->aim_hi =
+		other->end - own->begin - (other->end - other->begin) / MARGIN;
+	/* What comes before the end of a process does not wait for it. */
+	if (other->is_end)
+		r->aim_lo = other->begin - own->begin;
+	if (own->is_end)
+		r->aim_hi = other->begin - own->begin;
 }
 
 static void bounds(const struct mmr_case *c, const struct mmr_stmt *sync,
-		   int64_t *lo, int64_t *hi, struct look *look)
+		   struct mmr_timing_range *range, struct look *look)
 {
-	int64_t own = FLOOR_NS, others = FLOOR_NS, ns;
+	struct segment own = {.ns = FLOOR_NS, .end = FLOOR_NS}, at = {0}, seg;
+	int64_t others = FLOOR_NS;
 	struct row r;
 	int i, j;
 
@@ -293,28 +400,31 @@ static void bounds(const struct mmr_case *c, const struct mmr_stmt *sync,
 			for (j = 0; j < p->nthreads; j++) {
 				if (!flat(&r, p->threads[j]))
 					continue;
-				ns = longest(p, &r, sync, true, look);
-				if (ns) {
-					own = ns;
-					if (p->copies < 2)
-						continue;
-				}
-				ns = longest(p, &r, sync, false, look);
-				others = ns > others ? ns : others;
+				if (longest(p, &r, sync, true, look, &own) &&
+				    p->copies < 2)
+					continue;
+				if (!longest(p, &r, sync, false, look, &seg))
+					continue;
+				others = seg.ns > others ? seg.ns : others;
+				if (is_better(&seg, &at))
+					at = seg;
 			}
 		}
 		free(r.items);
 	}
-	*lo = -(own + own / 10);
-	*hi = others + others / 10;
+	range->lo = -(own.ns + own.ns / 10);
+	range->hi = others + others / 10;
+	if (!at.ns)
+		at.end = FLOOR_NS;
+	aim(&own, &at, range);
 }
 
 void mmr_timing_bounds(const struct mmr_case *c, const struct mmr_stmt *sync,
-		       int64_t *lo, int64_t *hi)
+		       struct mmr_timing_range *r)
 {
 	struct look look = {0};
 
-	bounds(c, sync, lo, hi, &look);
+	bounds(c, sync, r, &look);
 }
 
 typedef bool (*drawn_fn)(const struct mmr_case *c, struct mmr_stmt *s,
@@ -375,11 +485,11 @@ bool mmr_timing_draws(const struct mmr_case *c)
 static bool unknown_here(const struct mmr_case *c, struct mmr_stmt *s,
 			 struct mmr_value *v)
 {
+	struct mmr_timing_range r;
 	struct look look = {0};
-	int64_t lo, hi;
 
 	if (v->is_auto)
-		bounds(c, s, &lo, &hi, &look);
+		bounds(c, s, &r, &look);
 	return look.unknown;
 }
 
@@ -392,10 +502,10 @@ static bool assume_here(const struct mmr_case *c, struct mmr_stmt *s,
 			struct mmr_value *v)
 {
 	struct look look = {.assume = true};
-	int64_t lo, hi;
+	struct mmr_timing_range r;
 
 	if (v->is_auto)
-		bounds(c, s, &lo, &hi, &look);
+		bounds(c, s, &r, &look);
 	return false;
 }
 
@@ -404,12 +514,29 @@ void mmr_timing_assume(const struct mmr_case *c)
 	each_drawn(c, assume_here);
 }
 
+void mmr_timing_put(struct mmr_stmt *s, struct mmr_value *v,
+		    const struct mmr_timing_range *r)
+{
+	int i = mmr_op_arg(s->op, "aim");
+
+	v->is_auto = false;
+	v->lo = r->lo;
+	v->hi = r->hi;
+	if (i < 0)
+		return;
+	s->args[i].set = r->aim_lo || r->aim_hi;
+	s->args[i].lo = r->aim_lo;
+	s->args[i].hi = r->aim_hi;
+}
+
 static bool bind(const struct mmr_case *c, struct mmr_stmt *s,
 		 struct mmr_value *v)
 {
+	struct mmr_timing_range r;
+
 	if (v->is_auto) {
-		mmr_timing_bounds(c, s, &v->lo, &v->hi);
-		v->is_auto = false;
+		mmr_timing_bounds(c, s, &r);
+		mmr_timing_put(s, v, &r);
 	}
 	return false;
 }

@@ -9,12 +9,29 @@
 #include "calib.h"
 #include "case.h"
 
-/* The range that skew=auto of this sync statement of c means here: from its
- * own side's end just before the others begin to its start just after the
- * longest of them ended, a tenth more on both sides.  ns. */
+/* What skew=auto stands for, ns. */
+struct mmr_timing_range {
+	int64_t lo, hi;
+	int64_t aim_lo, aim_hi; /* where three of four rounds go */
+};
+
+/*
+ * The range that skew=auto of this sync statement of c means here: from its own
+ * side's end just before the others begin to its start just after the longest
+ * of them ended, a tenth more on both sides.
+ *
+ * Its aim is narrower: there the first call of the own side and the first one
+ * of the other overlap, by the medians, and for an eighth of the one that comes
+ * first at least.  The other side is the longest thread that has no offset at
+ * this rendezvous, else the longest.  Where a thread waits for the end of a
+ * process, what counts is that end and not the call that brings it about.
+ */
 void mmr_timing_bounds(const struct mmr_case *c, const struct mmr_stmt *sync,
-		       int64_t *lo, int64_t *hi);
-/* A copy of c with these ranges for each auto; NULL: no memory. */
+		       struct mmr_timing_range *r);
+/* Writes r in place of the auto v of sync statement s. */
+void mmr_timing_put(struct mmr_stmt *s, struct mmr_value *v,
+		    const struct mmr_timing_range *r);
+/* A copy of c with these for each auto; NULL: no memory. */
 struct mmr_case *mmr_timing_bound(const struct mmr_case *c);
 /* c has a time that is drawn: a range, auto or log. */
 bool mmr_timing_draws(const struct mmr_case *c);

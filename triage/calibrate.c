@@ -110,19 +110,29 @@ static void resolve_stmt(struct mmr_area *area, struct mmr_stmt *s, int i,
 	const struct mmr_insn *in = insn_of(area, i);
 	int64_t drawn = atomic_load(&st[i].drawn);
 	bool ran = drawn || atomic_load(&st[i].count);
+	int k, aim = mmr_op_arg(s->op, "aim");
+	struct mmr_timing_range r = {0};
 	struct mmr_value *v;
-	int k;
 
 	for (k = 0; in && k < s->op->nargs; k++) {
 		v = &s->args[k];
 		if (s->op->args[k].type != MMR_ARG_TIME || !v->set)
 			continue;
 		if (v->is_auto) {
-			v->is_auto = false;
-			v->lo = in->arg[k].lo;
-			v->hi = in->arg[k].hi;
+			r.lo = in->arg[k].lo;
+			r.hi = in->arg[k].hi;
+			if (aim >= 0) {
+				r.aim_lo = in->arg[aim].lo;
+				r.aim_hi = in->arg[aim].hi;
+			}
+			mmr_timing_put(s, v, &r);
 		}
-		if (exact && ran && (v->is_log || v->lo != v->hi)) {
+		if (exact && ran && k == aim) {
+			v->set = false;
+			v = &s->args[mmr_op_arg(s->op, "skew")];
+			v->set = true;
+			v->lo = v->hi = drawn;
+		} else if (exact && ran && (v->is_log || v->lo != v->hi)) {
 			v->is_log = false;
 			v->lo = v->hi = drawn;
 		}

@@ -130,8 +130,9 @@ static void look_at_times(struct mmr_export *x, const struct mmr_block *b)
 			if (s->op->args[j].type == MMR_ARG_TIME &&
 			    s->args[j].hi - s->args[j].lo > INT32_MAX)
 				x->long_draws = true;
-		if (s->op->id == MMR_OP_sync && s->args[1].set)
-			lead(x, &s->args[1]);
+		for (j = 1; s->op->id == MMR_OP_sync && j < s->op->nargs; j++)
+			if (s->args[j].set)
+				lead(x, &s->args[j]);
 	}
 }
 

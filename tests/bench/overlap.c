@@ -1,25 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * overlap CHILD [REPETITIONS [MS]]: how many calls really overlapped in the
+ * overlap [CHILD [REPETITIONS [MS]]]: how many calls really overlapped in the
  * kernel, by its tracepoints: of two threads of one address space, or of
  * process_mrelease and the exit of a process.
  *
  * All scenarios take turns: the seed reports as they were reported, with
- * rendezvous and offsets, generated cases of each profile, and a pair of
- * threads written by hand that loop map, write, unmap.  Numbers are medians
- * over repetitions, a CPU second is one of the scenario's own processes.
- * Needs root, and tracepoints of system calls.
+ * rendezvous and offsets, a soak of each profile, and a pair of threads written
+ * by hand that loop map, write, unmap.  Numbers are medians over repetitions, a
+ * CPU second is one of all of the scenario's own processes, their start
+ * included.  Needs root, and tracepoints of system calls.
+ *
+ * "timed" is the case as it runs by default: skew=auto, of which three quarters
+ * of the rounds are aimed and the others sweep the whole range.  "aligned" are
+ * the aimed ones alone: the same bounds, worked out by the same function from
+ * the same table, without the rest.  Nothing is set by hand.
+ *
+ * Without arguments, and where there are two nodes: what needs these (in a
+ * guest; see timing.sh).
  */
 #include "trace.h"
 
 #include <pthread.h>
 
-#include "../../fuzz/gen.h"
+#include "../../fuzz/profile.h"
+#include "../../ops/timing.h"
 #include "../../triage/calibrate.h"
 
 #define REPS_MAX 100
-#define FEW 20	 /* calls of a kind are not worth a line */
-#define SEEDS 12 /* of a profile, in one repetition */
+#define FEW 20 /* calls of a kind are not worth a line */
+#define SOAK_S 1
+#define GUEST_REPS 20
+#define GUEST_MS 2000
+#define ANY (-1) /* of the calls; a fault, too, where it is the partner */
 
 struct span {
 	uint64_t begin, end;
@@ -38,10 +50,16 @@ static const struct pair {
 } pairs[] = {
 	{"munmap with fault", TRACE_MUNMAP, TRACE_FAULT},
 	{"munmap with clone", TRACE_MUNMAP, TRACE_CLONE},
+	{"munmap with munmap", TRACE_MUNMAP, TRACE_MUNMAP},
+	{"mmap with fault", TRACE_MMAP, TRACE_FAULT},
+	{"mmap with munmap", TRACE_MMAP, TRACE_MUNMAP},
+	{"clone with fault", TRACE_CLONE, TRACE_FAULT},
 	{"mprotect with fault", TRACE_MPROTECT, TRACE_FAULT},
 	{"madvise with fault", TRACE_MADVISE, TRACE_FAULT},
 	{"mrelease with exit", TRACE_MRELEASE, TRACE_EXIT},
 	{"migrate with munmap", TRACE_MIGRATE, TRACE_MUNMAP},
+	{"migrate with fault", TRACE_MIGRATE, TRACE_FAULT},
+	{"any of these", ANY, ANY},
 };
 #define PAIRS (sizeof(pairs) / sizeof(pairs[0]))
 
@@ -70,50 +88,75 @@ static const struct pair {
 	"      m1 = mmap len=2p prot=rw flags=shared|anon\n"                   \
 	"      sync t skew=" skew_t "\n      write m1 step=1p\n    end\n"
 
+#define S2_K                                                                   \
+	HEAD VICTIM "process main\n  thread K\n"                               \
+		    "    p0 = process_spawn victim\n    wait ready\n"
+
+/* One unmaps what the other moves between the nodes. */
+#define MOVES(sync, skew)                                                      \
+	HEAD "process main\n  thread A\n    loop\n"                            \
+	     "      m0 = mmap len=64p prot=rw "                                \
+	     "flags=private|anon|populate\n" sync "      munmap m0\n    end\n" \
+	     "  thread B\n    loop\n" skew                                     \
+	     "      migrate_pages from=n0 to=n1\n" skew                        \
+	     "      migrate_pages from=n1 to=n0\n    end\n"
+
 static const struct scenario {
 	const char *name, *text, *profile; /* neither: by hand */
+	bool aligned, nodes;
 } scenarios[] = {
-	{"pair written by hand", NULL, NULL},
+	{"pair written by hand", NULL, NULL, false, false},
 	{"S1 as reported",
 	 HEAD "process main\n" S1_A("") "  thread B cpu=1\n    loop\n"
 					"      t0 = thread_spawn body=idle\n"
 					"      thread_join t0\n    end\n",
-	 NULL},
-	{"S1 timed, against threads",
-	 HEAD "process main\n" S1_A(
-		 "      sync s\n") "  thread B cpu=1\n    loop\n      sync s "
-				   "skew=auto\n"
-				   "      t0 = thread_spawn body=idle\n"
-				   "      thread_join t0\n    end\n",
-	 NULL},
-	{"S1 timed, against faults",
-	 HEAD "process main\n" S1_FAULTS("auto", "auto"), NULL},
-	{"S1 aligned, against faults",
-	 HEAD "process main\n" S1_FAULTS("-1500ns..-300ns", "200ns..1200ns"),
-	 NULL},
+	 NULL, false, false},
+#define S1_CLONE                                                               \
+	HEAD "process main\n" S1_A(                                            \
+		"      sync s\n") "  thread B cpu=1\n    loop\n      sync s "  \
+				  "skew=auto\n"                                \
+				  "      t0 = thread_spawn body=idle\n"        \
+				  "      thread_join t0\n    end\n"
+	{"S1 timed, clone", S1_CLONE, NULL, false, false},
+	{"S1 aligned, clone", S1_CLONE, NULL, true, false},
+	{"S1 timed, faults", HEAD "process main\n" S1_FAULTS("auto", "auto"),
+	 NULL, false, false},
+	{"S1 aligned, faults", HEAD "process main\n" S1_FAULTS("auto", "auto"),
+	 NULL, true, false},
 	{"S2 as reported",
-	 HEAD VICTIM "process main\n  thread K\n"
-		     "    p0 = process_spawn victim\n    wait ready\n"
-		     "    signal go\n    kill p0 KILL\n    process_reap p0\n"
-		     "  thread R\n    wait go\n"
-		     "    process_mrelease p0 -> 0|EINVAL|EAGAIN|ESRCH\n",
-	 NULL},
-	{"S2 timed",
-	 HEAD VICTIM "process main\n  thread K\n"
-		     "    p0 = process_spawn victim\n    wait ready\n"
-		     "    sync s\n    kill p0 KILL\n    process_reap p0\n"
-		     "  thread R\n    wait ready\n    sync s skew=auto\n"
-		     "    process_mrelease p0 -> 0|EINVAL|EAGAIN|ESRCH\n",
-	 NULL},
-	{"profile storm", NULL, "storm"},
-	{"profile mrelease", NULL, "mrelease"},
-	{"profile mixed", NULL, "mixed"},
+	 S2_K "    signal go\n    kill p0 KILL\n    process_reap p0\n"
+	      "  thread R\n    wait go\n"
+	      "    process_mrelease p0 -> 0|EINVAL|EAGAIN|ESRCH\n",
+	 NULL, false, false},
+#define S2_TIMED                                                               \
+	S2_K "    sync s\n    kill p0 KILL\n    process_reap p0\n"             \
+	     "  thread R\n    wait ready\n    sync s skew=auto\n"              \
+	     "    process_mrelease p0 -> 0|EINVAL|EAGAIN|ESRCH\n"
+	{"S2 timed", S2_TIMED, NULL, false, false},
+	{"S2 aligned", S2_TIMED, NULL, true, false},
+	{"profile storm", NULL, "storm", false, false},
+	{"profile migrate", NULL, "migrate", false, false},
+	{"profile mrelease", NULL, "mrelease", false, false},
+	{"profile hugetlb", NULL, "hugetlb", false, false},
+	{"profile thp", NULL, "thp", false, false},
+	{"profile fork", NULL, "fork", false, false},
+	{"profile uffd", NULL, "uffd", false, false},
+	{"profile memcg", NULL, "memcg", false, false},
+	{"profile swap", NULL, "swap", false, false},
+	{"profile remap", NULL, "remap", false, false},
+	{"profile mixed", NULL, "mixed", false, false},
+	{"moves, free-running", MOVES("", ""), NULL, false, true},
+	{"moves, timed", MOVES("      sync s\n", "      sync s skew=auto\n"),
+	 NULL, false, true},
+	{"moves, aligned", MOVES("      sync s\n", "      sync s skew=auto\n"),
+	 NULL, true, true},
 };
 #define SCENARIOS (sizeof(scenarios) / sizeof(scenarios[0]))
 
 static struct trace trace;
 static struct spans spans[TRACE_KINDS];
 static const char *child;
+static bool nodes; /* the scenarios that need two of them, no others */
 
 static void add_span(int kind, const struct span *s)
 {
@@ -157,11 +200,7 @@ static void make_spans(void)
 
 		k = trace_points[it->point].kind;
 		o = &open[k][who % TRACE_PIDS];
-		if (k == TRACE_FAULT) {
-			struct span s = {it->time, it->time, it->pid, it->tid};
-
-			add_span(k, &s);
-		} else if (!trace_points[it->point].ends) {
+		if (!trace_points[it->point].ends) {
 			*o = (struct span){it->time, 0, it->pid, it->tid};
 		} else if (o->begin) {
 			o->end = it->time;
@@ -173,8 +212,10 @@ static void make_spans(void)
 		qsort(spans[k].v, spans[k].n, sizeof(struct span), by_begin);
 }
 
-static bool meets(const struct span *s, const struct spans *with, bool exit)
+static bool meets(const struct span *s, int kind)
 {
+	const struct spans *with = &spans[kind];
+	bool exit = kind == TRACE_EXIT;
 	size_t lo = 0, hi = with->n, mid;
 
 	/* The first that begins after s has ended. */
@@ -251,20 +292,39 @@ static double wait_reading(pid_t pid, struct mmr_area *area, double end)
 	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
+/* A call, with what it can meet in its own address space. */
+static bool meets_any(const struct span *s, int call)
+{
+	int k;
+
+	if (call == TRACE_MRELEASE)
+		return meets(s, TRACE_EXIT);
+	for (k = 0; k <= TRACE_FAULT; k++)
+		if (k != TRACE_MRELEASE && meets(s, k))
+			return true;
+	return false;
+}
+
 static void count(pid_t root, double *calls, double *met)
 {
 	size_t p, i;
+	int k;
 
 	trace_family(&trace, root);
 	make_spans();
-	for (p = 0; p < PAIRS; p++) {
-		const struct spans *c = &spans[pairs[p].call];
+	for (p = 0; p < PAIRS; p++)
+		for (k = 0; k < TRACE_CALLS; k++) {
+			const struct spans *c = &spans[k];
 
-		calls[p] += (double)c->n;
-		for (i = 0; i < c->n; i++)
-			met[p] += meets(&c->v[i], &spans[pairs[p].partner],
-					pairs[p].partner == TRACE_EXIT);
-	}
+			if (pairs[p].call != ANY && pairs[p].call != k)
+				continue;
+			calls[p] += (double)c->n;
+			for (i = 0; i < c->n; i++)
+				met[p] += pairs[p].partner == ANY
+						  ? meets_any(&c->v[i], k)
+						  : meets(&c->v[i],
+							  pairs[p].partner);
+		}
 	trace.n = 0;
 }
 
@@ -289,37 +349,72 @@ static double run_case(struct mmr_case *c, uint64_t seed, int64_t ns,
 	return cpu;
 }
 
-static double run_profile(const char *name, int rep, int64_t ns, double *calls,
-			  double *met)
+/* The aim of each auto in place of its range. */
+static struct mmr_case *only_aimed(const struct mmr_case *c)
 {
-	const struct mmr_profile *p = mmr_profile_find(name);
-	double cpu = 0;
+	struct mmr_case *copy = mmr_timing_bound(c);
+	struct mmr_stmt *s;
 	int i;
 
-	for (i = 0; p && i < SEEDS; i++) {
-		uint64_t seed = (uint64_t)rep * SEEDS + (uint64_t)i;
-		struct mmr_case *c = mmr_gen(seed, p);
+	if (!copy)
+		bench_fail("no memory");
+	for (i = 0; (s = mmr_case_stmt(copy, i)); i++)
+		if (s->kind == MMR_STMT_OP && s->op->id == MMR_OP_sync &&
+		    s->args[2].set) {
+			s->args[1] = s->args[2];
+			s->args[2].set = false;
+			s->args[2].lo = s->args[2].hi = 0;
+		}
+	return copy;
+}
 
-		if (!c)
-			bench_fail("no memory");
-		/* The pool and other nodes are not there: skipped. */
-		if (!c->nneeds && !c->nsettings)
-			cpu += run_case(c, seed, ns / SEEDS, calls, met);
-		mmr_case_free(c);
-	}
+/* A soak of it, as anybody has it, each repetition with seeds of its own. */
+static double run_profile(const char *name, int rep, double *calls, double *met)
+{
+	char dir[] = "/tmp/mmr-overlap-XXXXXX", exe[512], seed[16], time[8];
+	const char *argv[] = {
+		exe,	 "soak",   "--quiet",	"--json", "--jobs",
+		"1",	 "--time", time,	"--seed", seed,
+		"--out", dir,	   "--profile", name,	  "--allow-settings",
+		NULL};
+	posix_spawn_file_actions_t fa;
+	char *slash, cmd[64];
+	double cpu;
+	pid_t pid;
+
+	snprintf(exe, sizeof(exe), "%s", child);
+	slash = strrchr(exe, '/');
+	snprintf(slash ? slash + 1 : exe, 8, "mmrace");
+	snprintf(seed, sizeof(seed), "%d", rep * 100000 + 1);
+	snprintf(time, sizeof(time), "%d", SOAK_S);
+	if (!mmr_profile_find(name) || !mkdtemp(dir))
+		bench_fail("no such profile, or no folder for it");
+	posix_spawn_file_actions_init(&fa);
+	posix_spawn_file_actions_addopen(&fa, 1, "/dev/null", O_WRONLY, 0);
+	trace_read(&trace);
+	trace.n = 0;
+	if (posix_spawn(&pid, exe, &fa, NULL, (char *const *)(uintptr_t)argv,
+			environ))
+		bench_fail("cannot start mmrace");
+	posix_spawn_file_actions_destroy(&fa);
+	cpu = wait_reading(pid, NULL, 0);
+	count(pid, calls, met);
+	snprintf(cmd, sizeof(cmd), "rm -rf %s", dir);
+	if (system(cmd))
+		bench_fail("cannot remove the soak's folder");
 	return cpu;
 }
 
 static double run_scenario(const struct scenario *s, int rep, int64_t ns,
 			   double *calls, double *met)
 {
-	struct mmr_case *c;
+	struct mmr_case *c, *aimed;
 	struct mmr_diag d;
 	double cpu;
 	pid_t pid;
 
 	if (s->profile)
-		return run_profile(s->profile, rep, ns, calls, met);
+		return run_profile(s->profile, rep, calls, met);
 	if (!s->text) {
 		trace_read(&trace);
 		trace.n = 0;
@@ -330,6 +425,11 @@ static double run_scenario(const struct scenario *s, int rep, int64_t ns,
 	}
 	if (mmr_case_parse(s->text, strlen(s->text), &c, &d, NULL, NULL))
 		bench_fail(d.text);
+	if (s->aligned) {
+		aimed = only_aimed(c);
+		mmr_case_free(c);
+		c = aimed;
+	}
 	cpu = run_case(c, (uint64_t)rep, ns, calls, met);
 	mmr_case_free(c);
 	return cpu;
@@ -349,37 +449,29 @@ static void report(int reps)
 			double q =
 				bench_quantile(share[s][p], (size_t)reps, .5);
 
-			if (called[s][p] < FEW * reps)
+			if (called[s][p] < FEW * reps ||
+			    (scenarios[s].profile && r <= 0))
 				continue;
-			printf("%-27s %-20s %9.0f overlaps a CPU s, %5.1f %% "
+			printf("%-22s %-20s %9.0f overlaps a CPU s, %5.1f %% "
 			       "of the calls\n",
 			       scenarios[s].name, pairs[p].name, r,
 			       q < 0 ? 0 : q);
 		}
 }
 
-int main(int argc, char **argv)
+/* One turn more, first, for the calibration. */
+static void run_all(int reps, int64_t ns)
 {
-	int reps = argc > 2 ? atoi(argv[2]) : 20, i;
-	int64_t ns = (argc > 3 ? atoi(argv[3]) : 300) * 1000000LL;
 	size_t s, p;
+	int i;
 
-	if (argc < 2 || reps < 1 || reps > REPS_MAX || ns < 1) {
-		fprintf(stderr, "usage: overlap CHILD [REPETITIONS [MS]]\n");
-		return 2;
-	}
-	child = argv[1];
-	if (!trace_begin(&trace)) {
-		printf("overlap: skipped, needs root and tracepoints\n");
-		return 0;
-	}
-	printf("overlap: %d repetitions of %lld ms, load %s\n", reps,
-	       (long long)ns / 1000000, bench_load());
-	/* One turn more, first, for the calibration. */
 	for (i = -1; i < reps; i++)
 		for (s = 0; s < SCENARIOS; s++) {
 			double calls[PAIRS] = {0}, met[PAIRS] = {0}, cpu;
 
+			if (scenarios[s].nodes != nodes ||
+			    (scenarios[s].profile && i < 0))
+				continue;
 			cpu = run_scenario(&scenarios[s], i < 0 ? 0 : i, ns,
 					   calls, met);
 			for (p = 0; i >= 0 && p < PAIRS; p++) {
@@ -390,6 +482,31 @@ int main(int argc, char **argv)
 						     : -1;
 			}
 		}
+}
+
+int main(int argc, char **argv)
+{
+	int reps = argc > 2 ? atoi(argv[2]) : GUEST_REPS;
+	int64_t ns = (argc > 3 ? atoi(argv[3]) : GUEST_MS) * 1000000LL;
+
+	if (reps < 1 || reps > REPS_MAX || ns < 1) {
+		fprintf(stderr, "usage: overlap [CHILD [REPETITIONS [MS]]]\n");
+		return 2;
+	}
+	setbuf(stdout, NULL);
+	child = argc > 1 ? argv[1] : "/mmrace-child";
+	nodes = argc < 2;
+	if (nodes && access("/sys/devices/system/node/node1", F_OK)) {
+		printf("overlap: skipped, needs two nodes\n");
+		return 0;
+	}
+	if (!trace_begin(&trace)) {
+		printf("overlap: skipped, needs root and tracepoints\n");
+		return 0;
+	}
+	printf("overlap: %d repetitions of %lld ms, of soaks %d s, load %s\n",
+	       reps, (long long)ns / 1000000, SOAK_S, bench_load());
+	run_all(reps, ns);
 	report(reps);
 	printf("overlap: %llu events lost, load %s\n",
 	       (unsigned long long)trace.lost, bench_load());

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Tracepoints of a tree of processes, for overlap.c: when each began and ended
- * the calls that matter, when it faulted, when its address space went.
+ * the calls that matter and its page faults, when its address space went.
  *
- * trace.h has what is common, overlap.c the comparison.  perf events of each
- * CPU, all into one ring a CPU, read by the caller's thread.
+ * A fault has a tracepoint where it begins only; where it ends the kernel
+ * counts it (perf's minor-faults and major-faults), and that counter's samples
+ * are the other end.  perf events of each CPU, all into one ring a CPU, read by
+ * the caller's thread.
  */
 #ifndef MMR_BENCH_TRACE_H
 #define MMR_BENCH_TRACE_H
@@ -31,34 +33,38 @@ enum trace_call {
 	TRACE_MIGRATE,
 	TRACE_MRELEASE,
 	TRACE_CALLS,
-	TRACE_FAULT = TRACE_CALLS, /* one instant */
+	TRACE_FAULT = TRACE_CALLS,
 	TRACE_EXIT, /* from the exit of a task to the end of its memory */
 	TRACE_KINDS
 };
 
-/* Half of them begin a call, the others end one. */
+/* Half of them begin a call, the others end one.  Without a name: a counter
+ * of the kernel's own. */
 static const struct {
 	const char *name;
 	int kind;
 	bool ends;
+	uint64_t counter;
 } trace_points[] = {
-	{"syscalls/sys_enter_munmap", TRACE_MUNMAP, false},
-	{"syscalls/sys_exit_munmap", TRACE_MUNMAP, true},
-	{"syscalls/sys_enter_mmap", TRACE_MMAP, false},
-	{"syscalls/sys_exit_mmap", TRACE_MMAP, true},
-	{"syscalls/sys_enter_clone", TRACE_CLONE, false},
-	{"syscalls/sys_exit_clone", TRACE_CLONE, true},
-	{"syscalls/sys_enter_mprotect", TRACE_MPROTECT, false},
-	{"syscalls/sys_exit_mprotect", TRACE_MPROTECT, true},
-	{"syscalls/sys_enter_madvise", TRACE_MADVISE, false},
-	{"syscalls/sys_exit_madvise", TRACE_MADVISE, true},
-	{"syscalls/sys_enter_migrate_pages", TRACE_MIGRATE, false},
-	{"syscalls/sys_exit_migrate_pages", TRACE_MIGRATE, true},
-	{"syscalls/sys_enter_process_mrelease", TRACE_MRELEASE, false},
-	{"syscalls/sys_exit_process_mrelease", TRACE_MRELEASE, true},
-	{"exceptions/page_fault_user", TRACE_FAULT, false},
-	{"sched/sched_process_exit", TRACE_EXIT, false},
-	{"mmap/exit_mmap", TRACE_EXIT, true},
+	{"syscalls/sys_enter_munmap", TRACE_MUNMAP, false, 0},
+	{"syscalls/sys_exit_munmap", TRACE_MUNMAP, true, 0},
+	{"syscalls/sys_enter_mmap", TRACE_MMAP, false, 0},
+	{"syscalls/sys_exit_mmap", TRACE_MMAP, true, 0},
+	{"syscalls/sys_enter_clone", TRACE_CLONE, false, 0},
+	{"syscalls/sys_exit_clone", TRACE_CLONE, true, 0},
+	{"syscalls/sys_enter_mprotect", TRACE_MPROTECT, false, 0},
+	{"syscalls/sys_exit_mprotect", TRACE_MPROTECT, true, 0},
+	{"syscalls/sys_enter_madvise", TRACE_MADVISE, false, 0},
+	{"syscalls/sys_exit_madvise", TRACE_MADVISE, true, 0},
+	{"syscalls/sys_enter_migrate_pages", TRACE_MIGRATE, false, 0},
+	{"syscalls/sys_exit_migrate_pages", TRACE_MIGRATE, true, 0},
+	{"syscalls/sys_enter_process_mrelease", TRACE_MRELEASE, false, 0},
+	{"syscalls/sys_exit_process_mrelease", TRACE_MRELEASE, true, 0},
+	{"exceptions/page_fault_user", TRACE_FAULT, false, 0},
+	{NULL, TRACE_FAULT, true, PERF_COUNT_SW_PAGE_FAULTS_MIN},
+	{NULL, TRACE_FAULT, true, PERF_COUNT_SW_PAGE_FAULTS_MAJ},
+	{"sched/sched_process_exit", TRACE_EXIT, false, 0},
+	{"mmap/exit_mmap", TRACE_EXIT, true, 0},
 };
 #define TRACE_POINTS (sizeof(trace_points) / sizeof(trace_points[0]))
 
@@ -160,14 +166,18 @@ static inline bool trace_begin(struct trace *t)
 				  t->leader[c], 0);
 		if (t->ring[c] == MAP_FAILED)
 			return false;
-		attr.type = PERF_TYPE_TRACEPOINT;
 		attr.task = 0;
 		for (k = 0; k < TRACE_POINTS; k++) {
-			id = trace_id(t, trace_points[k].name);
 			t->fds[c][k] = -1;
-			if (id < 0)
-				continue;
-			attr.config = (uint64_t)id;
+			attr.type = PERF_TYPE_SOFTWARE;
+			attr.config = trace_points[k].counter;
+			if (trace_points[k].name) {
+				id = trace_id(t, trace_points[k].name);
+				if (id < 0)
+					continue;
+				attr.type = PERF_TYPE_TRACEPOINT;
+				attr.config = (uint64_t)id;
+			}
 			t->fds[c][k] = trace_open(&attr, t->cpus[c]);
 			if (t->fds[c][k] < 0)
 				return false;

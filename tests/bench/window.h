@@ -10,8 +10,9 @@
  *               log-uniform
  *   fuzzy-sync  after the description in LTP's tst_fuzzy_sync.h: averages of
  *               five durations, a delay only when all of them are stable
- *   calibrated  a common instant, 32 rounds to learn durations, then uniform
- *   ours        the same with the sweep of ops/sweep.h
+ *   calibrated  a common instant, a few rounds to learn durations (as many as
+ *               mmrace takes, MMR_CALIB_FIRST), then uniform
+ *   ours        the same with the sweep of ops/sweep.h, aimed as skew=auto is
  *   reused      no contestant, see window.c
  */
 #ifndef MMR_BENCH_WINDOW_H
@@ -21,6 +22,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "../../ops/calib.h"
 #include "../../ops/clock.h"
 #include "../../ops/sweep.h"
 #include "timing.h"
@@ -30,7 +32,8 @@
 #define BENCH_REPS 2500
 #define BENCH_LEAD_NS 1500
 #define BENCH_SPINS 2000
-#define BENCH_LEARN 32 /* rounds */
+#define BENCH_LEARN MMR_CALIB_FIRST /* rounds */
+#define BENCH_MARGIN 8		    /* as in ops/timing.c */
 #define BENCH_A_NS 20000
 #define BENCH_B_NS 5000
 #define BENCH_WINDOW_NS 2000 /* between the two mprotects */
@@ -88,6 +91,7 @@ struct bench_race {
 	struct bench_word done[BENCH_ACTORS];
 	double learnt[BENCH_ACTORS][BENCH_LEARN]; /* ns */
 	double d[BENCH_ACTORS];			  /* their 90th percentile */
+	double m[BENCH_ACTORS];			  /* their median */
 	struct bench_fuzzy fuzzy;
 	uint64_t fuzzy_runs, fuzzy_open;
 };
@@ -218,7 +222,7 @@ static inline double bench_offset(const struct bench_race *r, int actor,
 				  uint64_t round)
 {
 	uint64_t key = mmr_rng_key(r->seed, (uint64_t)actor), u;
-	double lo, hi;
+	double lo, hi, m;
 
 	if (!actor)
 		return 0;
@@ -229,11 +233,15 @@ static inline double bench_offset(const struct bench_race *r, int actor,
 		return (double)mmr_sweep_log(u, 1);
 	if (r->way < BENCH_CALIBRATED || round < BENCH_LEARN)
 		return 0;
-	if (r->way == BENCH_OURS)
-		u = mmr_sweep(key, (unsigned int)actor - 1, round, 0);
 	lo = -1.1 * r->d[actor];
 	hi = 1.1 * r->d[0];
-	return lo + bench_unit(u) * (hi - lo);
+	if (r->way == BENCH_CALIBRATED)
+		return lo + bench_unit(u) * (hi - lo);
+	m = 1 - 1. / BENCH_MARGIN;
+	u = mmr_sweep(key, (unsigned int)actor - 1, round, 0);
+	return (double)mmr_sweep_aim(u, (int64_t)lo, (int64_t)hi,
+				     (int64_t)(-m * r->m[actor]),
+				     (int64_t)(m * r->m[0]));
 }
 
 /* A spinning barrier; the last one lets all go at one deadline. */
@@ -390,6 +398,7 @@ static inline void bench_learn(struct bench_race *r, int actor, uint64_t round,
 		return;
 	memcpy(copy, r->learnt[actor], sizeof(copy));
 	r->d[actor] = bench_quantile(copy, BENCH_LEARN, .9);
+	r->m[actor] = bench_quantile(copy, BENCH_LEARN, .5);
 }
 
 static inline const char *bench_fuzzy_note(const struct bench_race *r)

@@ -26,11 +26,13 @@ int main(void)
 					printf("%" PRIu64 " %u %" PRIu64
 					       " %" PRIu64 ": %016" PRIx64
 					       " %" PRId64 " %" PRId64
-					       " %" PRId64 "\n",
+					       " %" PRId64 " %" PRId64 "\n",
 					       tag, d, rounds[r], turns[t], u,
 					       mmr_sweep_log(u, 0),
 					       mmr_sweep_log(u, 1),
-					       mmr_rng_range(u, -22000, 4400));
+					       mmr_rng_range(u, -22000, 4400),
+					       mmr_sweep_aim(u, -22000, 4400,
+							     -300, 900));
 				}
 	return 0;
 }

@@ -131,6 +131,32 @@ static void test_golden(void **state)
 	assert_int_equal(mmr_sweep(9, 2, 4096, 0), mmr_rng_key(9, 1));
 	assert_int_equal(mmr_sweep_log(0x9e3779b97f4a7c15ULL, 0), 16338);
 	assert_int_equal(mmr_sweep_log(0x1e3779b97f4a7c15ULL, 1), -266);
+	assert_int_equal(mmr_sweep_aim(0, -100, 100, 5, 14), 5);
+	assert_int_equal(mmr_sweep_aim(0xbfffffffffffffffULL, -100, 100, 5, 14),
+			 14);
+	assert_int_equal(mmr_sweep_aim(0xc000000000000000ULL, -100, 100, 5, 14),
+			 -100);
+	assert_int_equal(mmr_sweep_aim(UINT64_MAX, -100, 100, 5, 14), 100);
+}
+
+/* Both parts of an aimed sweep are sweeps: neither has a wide gap. */
+static void test_aim_gaps(void **state)
+{
+	uint64_t in[4096], out[4096], u;
+	int n[2], i;
+
+	(void)state;
+	n[0] = n[1] = 0;
+	for (i = 0; i < 4096; i++) {
+		u = mmr_sweep(5, 0, (uint64_t)i, 0);
+		if (u >> 62 == 3)
+			out[n[1]++] = u << 2;
+		else
+			in[n[0]++] = u + u / 3;
+	}
+	assert_in_range(n[0], 3070, 3074);
+	assert_true(widest(in, n[0]) < 3);
+	assert_true(widest(out, n[1]) < 4);
 }
 
 static struct mmr_case *parse(const char *body)
@@ -164,33 +190,110 @@ static void test_bounds(void **state)
 		.op = MMR_OP_munmap, .size = 2, .backing = MMR_BACK_SHARED};
 	struct mmr_case *c = parse(two), *bound;
 	struct mmr_stmt *sync = mmr_case_stmt(c, 7);
-	int64_t lo, hi;
+	struct mmr_timing_range r;
 	char *text;
 
 	(void)state;
 	mmr_calib_reset();
 	assert_int_equal(sync->op->id, MMR_OP_sync);
 	assert_true(mmr_timing_unknown(c));
-	mmr_timing_bounds(c, sync, &lo, &hi);
+	mmr_timing_bounds(c, sync, &r);
 	/* Priors; on its own side, past the end of the loop, the delay too. */
-	assert_int_equal(hi, 22000);
-	assert_int_equal(lo, -(20000 + 3000) * 11 / 10);
+	assert_int_equal(r.hi, 22000);
+	assert_int_equal(r.lo, -(20000 + 3000) * 11 / 10);
+	/* One call of each side, an eighth of either. */
+	assert_int_equal(r.aim_lo, -20000 + 2500);
+	assert_int_equal(r.aim_hi, 20000 - 2500);
 	mmr_calib_add(key, 10, 1000, 4000);
 	key.op = MMR_OP_write;
 	assert_true(mmr_timing_unknown(c));
 	mmr_calib_add(key, 10, 500, 600);
 	assert_false(mmr_timing_unknown(c));
-	mmr_timing_bounds(c, sync, &lo, &hi);
-	assert_int_equal(hi, 4400);
-	assert_int_equal(lo, -(600 + 3000) * 11 / 10);
+	mmr_timing_bounds(c, sync, &r);
+	assert_int_equal(r.hi, 4400);
+	assert_int_equal(r.lo, -(600 + 3000) * 11 / 10);
+	/* By medians: 500 ns against 1000. */
+	assert_int_equal(r.aim_lo, -500 + 62);
+	assert_int_equal(r.aim_hi, 1000 - 125);
 	assert_true(mmr_timing_draws(c));
 	bound = mmr_timing_bound(c);
 	assert_non_null(bound);
 	text = mmr_case_print_stmt(mmr_case_stmt(bound, 7));
-	assert_string_equal(text, "sync s skew=-3960ns..4400ns");
+	assert_string_equal(text, "sync s skew=-3960ns..4400ns "
+				  "aim=-438ns..875ns");
 	free(text);
 	mmr_case_free(bound);
 	mmr_case_free(c);
+}
+
+/* What each side aims at: the first call, a loop as one, what a kill begins; a
+ * thread without an offset rather than a longer one. */
+static void test_aim(void **state)
+{
+	static const struct {
+		const char *text;
+		int sync, lo, hi;
+	} cases[] = {
+		/* mprotect 1 us, munmap 2 us; read 400 ns. */
+		{"thread A\nm0 = mmap len=1p prot=rw flags=private|anon\n"
+		 "sync s\nmprotect m0 prot=none\nmunmap m0\n"
+		 "thread B\nsync s skew=auto\nread m0 len=1\n",
+		 4, -400 + 50, 1000 - 125},
+		/* Four reads in a loop. */
+		{"thread A\nm0 = mmap len=1p prot=rw flags=private|anon\n"
+		 "sync s\nmprotect m0 prot=none\n"
+		 "thread B\nsync s skew=auto\nloop 4\nread m0 len=1\nend\n",
+		 3, -1600 + 200, 1000 - 125},
+		/* After a delay of 1 us in the mean. */
+		{"thread A\nm0 = mmap len=1p prot=rw flags=private|anon\n"
+		 "sync s\nmprotect m0 prot=none\n"
+		 "thread B\nsync s skew=auto\ndelay 0..2us\nread m0 len=1\n",
+		 3, -1400 + 50, 1000 - 125 - 1000},
+		/* C is longer, but has an offset. */
+		{"thread A\nm0 = mmap len=1p prot=rw flags=private|anon\n"
+		 "sync s\nmprotect m0 prot=none\n"
+		 "thread B\nsync s skew=auto\nread m0 len=1\n"
+		 "thread C\nsync s skew=1us\nmunmap m0\n",
+		 3, -400 + 50, 1000 - 125},
+		/* The exit of 8 us begins with the end of a kill of 3 us. */
+		{"thread A\np0 = process_spawn idle\nsync s\nkill p0 KILL\n"
+		 "process_reap p0\n"
+		 "thread B\nsync s skew=auto\nprocess_mrelease p0\n",
+		 4, 3000, 11000 - 1000},
+		{"thread A\np0 = process_spawn idle\nsync s skew=auto\n"
+		 "kill p0 KILL\nprocess_reap p0\n"
+		 "thread B\nsync s\nprocess_mrelease p0\n",
+		 1, -11000 + 1000, -3000},
+	};
+	static const struct {
+		struct mmr_calib_key key;
+		uint64_t ns;
+	} table[] = {
+		{{MMR_OP_mprotect, 0, MMR_BACK_PRIVATE}, 1000},
+		{{MMR_OP_munmap, 0, MMR_BACK_PRIVATE}, 2000},
+		{{MMR_OP_read, 0, MMR_BACK_PRIVATE}, 400},
+		{{MMR_OP_kill, 0, MMR_BACK_NONE}, 3000},
+		{{MMR_OP_process_reap, 0, MMR_BACK_NONE}, 8000},
+		{{MMR_OP_process_mrelease, 0, MMR_BACK_NONE}, 5000},
+	};
+	struct mmr_timing_range r;
+	struct mmr_case *c;
+	size_t i;
+
+	(void)state;
+	mmr_calib_reset();
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		mmr_calib_add(table[i].key, 10, table[i].ns, 2 * table[i].ns);
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		c = parse(cases[i].text);
+		assert_int_equal(mmr_case_stmt(c, cases[i].sync)->op->id,
+				 MMR_OP_sync);
+		mmr_timing_bounds(c, mmr_case_stmt(c, cases[i].sync), &r);
+		assert_int_equal(r.aim_lo, cases[i].lo);
+		assert_int_equal(r.aim_hi, cases[i].hi);
+		mmr_case_free(c);
+	}
+	mmr_calib_reset();
 }
 
 /* What auto stands for is drawn as auto is; without offsets nothing is. */
@@ -215,6 +318,9 @@ static void test_compiled(void **state)
 	assert_int_equal(ia->arg[1].lo, ib->arg[1].lo);
 	assert_int_equal(ia->arg[1].hi, ib->arg[1].hi);
 	assert_true(ia->arg[1].lo < 0 && ia->arg[1].hi > 0);
+	assert_int_equal(ia->arg[2].lo, ib->arg[2].lo);
+	assert_int_equal(ia->arg[2].hi, ib->arg[2].hi);
+	assert_true(ia->arg[2].lo < ia->arg[2].hi);
 	mmr_area_close(b, fb);
 	opts.no_offsets = true;
 	assert_int_equal(mmr_compile(c, &opts, &b, &fb, &d), 0);
@@ -309,10 +415,16 @@ static void test_table(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_gaps),   cmocka_unit_test(test_pairs),
-		cmocka_unit_test(test_log),    cmocka_unit_test(test_golden),
-		cmocka_unit_test(test_bounds), cmocka_unit_test(test_compiled),
-		cmocka_unit_test(test_keys),   cmocka_unit_test(test_table),
+		cmocka_unit_test(test_gaps),
+		cmocka_unit_test(test_pairs),
+		cmocka_unit_test(test_log),
+		cmocka_unit_test(test_golden),
+		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_compiled),
+		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_aim_gaps),
+		cmocka_unit_test(test_aim),
 	};
 
 	return cmocka_run_group_tests_name("timing", tests, NULL, NULL);
