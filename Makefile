@@ -127,7 +127,7 @@ guest: build ## static programs for --guest, and QEMU
 
 # The bench of overlaps for a guest with two nodes (tests/bench/timing.sh).
 .PHONY: guest-bench
-guest-bench: guest
+guest-bench: guest $(B)/tools/guest_exec ## the bench of overlaps for guests
 	$(Q)$(MAKE) --no-print-directory VARIANT=guest LDFLAGS=-static \
 		LIBS='$(GUEST_LIBS)' build/guest/bench/overlap
 

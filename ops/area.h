@@ -23,7 +23,7 @@
 #include "program.h"
 
 #define MMR_AREA_MAGIC 0x6d6d72616365ULL /* "mmrace" */
-#define MMR_AREA_VERSION 4
+#define MMR_AREA_VERSION 5
 #define MMR_AREA_FD 3 /* mmrace-child finds the area here */
 #define MMR_AREA_ADDR 0x600000000UL /* and maps it there */
 

@@ -22,8 +22,13 @@
 #include "op.h"
 #include "sys.h"
 
-/* Where mappings with at= go: apart from everything of the child's own. */
-#define MMR_ARENA_BASE 0x1000000000UL /* 64 GiB */
+/* What an operation runs through lies together. */
+#define MMR_HOT __attribute__((section(".text.hot.mmr")))
+/* The rest of it elsewhere: after each entry to the kernel the path of an
+ * operation is out of the nearest cache, line by line. */
+#define MMR_COLD __attribute__((cold, noinline))
+#define MMR_RARELY(x) __builtin_expect(!!(x), 0)
+
 #define MMR_ARENA_SIZE 0x4000000000UL /* 256 GiB */
 
 /* What a run function returns when a ref that it needs was never assigned:
@@ -122,6 +127,7 @@ struct mmr_child {
 	uint64_t iteration;    /* of the loops around, for draws: folded from
 				* the outermost inwards as it * 1000003 + i */
 	uint64_t now;	       /* ticks at the start of this op */
+	int64_t mapped;	       /* bytes that its process does not know of yet */
 	/* For statements with `within`: run delay, CPU time and holds when it
 	 * was last looked, and when that was. */
 	uint64_t seen_delay_ns, seen_cpu_ns, seen_ticks;
@@ -184,6 +190,8 @@ int64_t mmr_child_call(struct mmr_child *c, const struct mmr_insn *in,
 /* The case maps delta bytes more than it did (the monitor's idea of how much
  * work an exit is). */
 void mmr_child_mapped(struct mmr_child *c, int64_t delta);
+/* What of that the thread kept for itself: at its end. */
+void mmr_child_mapped_tell(struct mmr_child *c);
 /* True when len bytes at arena offset `at` lie inside of the arena. */
 static inline bool mmr_child_in_arena(int64_t at, int64_t len)
 {

@@ -13,6 +13,7 @@
 #include "sweep.h"
 
 #define MAPPED_STEP (1 << 20)
+#define MAPPED_OWN (1 << 17)
 
 MMR_HOT struct mmr_ref_value mmr_child_ref(struct mmr_child *c, int64_t index,
 					   uint32_t kinds)
@@ -237,11 +238,12 @@ static inline int64_t one_arg(struct mmr_child *c, const struct mmr_insn *in,
 }
 
 /* The proc slot hears of whole megabytes: it is another page. */
-inline void mmr_child_mapped(struct mmr_child *c, int64_t n)
+void mmr_child_mapped_tell(struct mmr_child *c)
 {
 	struct mmr_process *p = c->process;
-	int64_t mapped, shown;
+	int64_t n = c->mapped, mapped, shown;
 
+	c->mapped = 0;
 	mapped =
 		atomic_fetch_add_explicit(&p->mapped, n, memory_order_relaxed) +
 		n;
@@ -252,6 +254,14 @@ inline void mmr_child_mapped(struct mmr_child *c, int64_t n)
 	atomic_store_explicit(&c->proc->mapped,
 			      mapped > 0 ? (uint64_t)mapped : 0,
 			      memory_order_relaxed);
+}
+
+/* What a thread maps and unmaps in turn stays with it. */
+void mmr_child_mapped(struct mmr_child *c, int64_t n)
+{
+	c->mapped += n;
+	if (c->mapped >= MAPPED_OWN || -c->mapped >= MAPPED_OWN)
+		mmr_child_mapped_tell(c);
 }
 
 static inline void made(struct mmr_child *c, const struct mmr_insn *in,

@@ -20,7 +20,7 @@ struct frame {
 
 static inline void add64(struct mmr_child *c, _Atomic uint64_t *p, uint64_t v)
 {
-	if (c->shared_stats)
+	if (MMR_RARELY(c->shared_stats))
 		atomic_fetch_add_explicit(p, v, memory_order_relaxed);
 	else
 		atomic_store_explicit(
@@ -30,7 +30,7 @@ static inline void add64(struct mmr_child *c, _Atomic uint64_t *p, uint64_t v)
 
 static inline void add32(struct mmr_child *c, _Atomic uint32_t *p)
 {
-	if (c->shared_stats)
+	if (MMR_RARELY(c->shared_stats))
 		atomic_fetch_add_explicit(p, 1, memory_order_relaxed);
 	else
 		atomic_store_explicit(
@@ -38,7 +38,8 @@ static inline void add32(struct mmr_child *c, _Atomic uint32_t *p)
 			memory_order_relaxed);
 }
 
-static void count_error(struct mmr_child *c, struct mmr_stat *s, int err)
+static MMR_COLD void count_error(struct mmr_child *c, struct mmr_stat *s,
+				 int err)
 {
 	int32_t seen;
 	int i;
@@ -58,8 +59,9 @@ static void count_error(struct mmr_child *c, struct mmr_stat *s, int err)
 }
 
 /* An end of the storm may end a call early: then nothing is unexpected. */
-static void check_accept(struct mmr_child *c, const struct mmr_insn *in,
-			 struct mmr_stat *s, int err)
+static MMR_COLD void check_accept(struct mmr_child *c,
+				  const struct mmr_insn *in, struct mmr_stat *s,
+				  int err)
 {
 	int i;
 
@@ -83,14 +85,14 @@ MMR_HOT void mmr_interp_count(struct mmr_child *c, const struct mmr_insn *in,
 	add64(c, &s->sum, ticks);
 	add32(c, &s->hist[mmr_hist_index(ticks >> c->hist_shift)]);
 	max = atomic_load_explicit(&s->max, memory_order_relaxed);
-	while (ticks > max &&
+	while (MMR_RARELY(ticks > max) &&
 	       !atomic_compare_exchange_weak_explicit(&s->max, &max, ticks,
 						      memory_order_relaxed,
 						      memory_order_relaxed))
 		;
-	if (ret < 0)
+	if (MMR_RARELY(ret < 0))
 		count_error(c, s, (int)-ret);
-	if (in->naccept)
+	if (MMR_RARELY(in->naccept))
 		check_accept(c, in, s, ret < 0 ? (int)-ret : 0);
 	n = atomic_load_explicit(&slot->ops, memory_order_relaxed);
 	e = &slot->ring[n % MMR_RING];
@@ -111,32 +113,67 @@ static inline void progress(struct mmr_thread_slot *slot)
 		memory_order_relaxed);
 }
 
+/*
+ * A call that needs no looking up, here and not in a function: who returns from
+ * the kernel finds the CPU's stack of return addresses overwritten, and each
+ * return that follows is mispredicted.
+ */
+static inline int64_t quick_call(struct mmr_child *c, const struct mmr_insn *in)
+{
+	uint64_t addr = (uint64_t)in->raw[0], size = (uint64_t)in->raw[1];
+	const struct mmr_plan *plan;
+	int64_t ret;
+
+	if (in->quick == MMR_QUICK_PART) {
+		plan = mmr_child_plan(c->machine, in->op);
+		if (!mmr_child_part(c, in, in->map, plan->off, plan->len, &addr,
+				    &size))
+			return MMR_SKIPPED;
+	}
+	ret = mmr_sys6(in->nr, (int64_t)addr, (int64_t)size, in->raw[2],
+		       in->raw[3], in->raw[4], in->raw[5]);
+	if (MMR_RARELY(ret < 0))
+		return ret;
+	if (in->quick == MMR_QUICK_MAKES) {
+		mmr_child_mapped(c, (int64_t)size);
+		mmr_child_set_ref(c, in->dst, MMR_REF_MAPPING, ret,
+				  (int64_t)size);
+	} else if (in->op == MMR_OP_munmap) {
+		mmr_child_mapped(c, -(int64_t)size);
+	}
+	return ret;
+}
+
 static inline void run_op(struct mmr_child *c, const struct mmr_insn *in)
 {
-	const struct mmr_plan *plan = mmr_child_plan(c->machine, in->op);
 	struct mmr_thread_slot *slot = c->slot;
+	const struct mmr_plan *plan;
 	uint64_t end;
 	int64_t ret;
 
-	if (c->ordered)
+	if (MMR_RARELY(c->ordered))
 		mmr_order_before(c, in);
 	atomic_store_explicit(&slot->start, c->now, memory_order_relaxed);
 	atomic_store_explicit(&slot->stmt, in->stat + 1u, memory_order_release);
-	if (in->within)
+	if (MMR_RARELY(in->within))
 		mmr_late_begin(c, in);
-	if (c->program->content)
+	if (MMR_RARELY(c->program->content)) {
 		ret = mmr_content_run(c, in);
-	else
+	} else if (in->quick) {
+		ret = quick_call(c, in);
+	} else {
+		plan = mmr_child_plan(c->machine, in->op);
 		ret = plan->run ? plan->run(c, in)
 				: mmr_child_call(c, in, NULL);
-	if (ret != MMR_SKIPPED) {
+	}
+	if (!MMR_RARELY(ret == MMR_SKIPPED)) {
 		end = mmr_child_now(c);
-		if (in->within && end - c->now > in->within)
+		if (MMR_RARELY(in->within) && end - c->now > in->within)
 			mmr_late_end(c, in, end);
 		mmr_interp_count(c, in, ret, end);
 		c->now = end;
 	}
-	if (c->ordered)
+	if (MMR_RARELY(c->ordered))
 		mmr_order_after(c, in);
 	progress(slot);
 }
@@ -195,7 +232,7 @@ static void loop_next(struct mmr_child *c, struct frame *f)
 
 	f->turn++;
 	c->iteration = f->base * 1000003 + f->turn;
-	if (ops == f->ops) { /* nothing in it took time */
+	if (MMR_RARELY(ops == f->ops)) { /* nothing in it took time */
 		mmr_sys_relax();
 		if (!(f->turn & 1023))
 			mmr_sys_yield();
@@ -219,7 +256,7 @@ MMR_HOT void mmr_interp_run(struct mmr_child *c)
 	c->now = mmr_child_now(c);
 	while (pc < t->ninsn) {
 		in = &insns[pc];
-		if (in->op < MMR_OP_LIMIT) {
+		if (!MMR_RARELY(in->op >= MMR_OP_LIMIT)) {
 			run_op(c, in);
 			pc++;
 			continue;
@@ -240,5 +277,6 @@ MMR_HOT void mmr_interp_run(struct mmr_child *c)
 		depth--;
 		pc = (in->jump - t->first) + 1;
 	}
+	mmr_child_mapped_tell(c);
 	atomic_store_explicit(&c->slot->stmt, 0, memory_order_release);
 }

@@ -38,9 +38,6 @@
 #define MMR_SUPER_PTR MMR_AT(MMR_SUPER_ADDR, struct mmr_super)
 #define MMR_PART(off, type) MMR_AT(MMR_AREA_ADDR + (off), type)
 
-/* What an operation runs through lies together. */
-#define MMR_HOT __attribute__((section(".text.hot.mmr")))
-
 /* The kernel's numbers, the same on every architecture here. */
 #define SIG_KILL 9
 #define SIG_CONT 18

@@ -231,6 +231,20 @@ static uint32_t spins_of(const struct mmr_machine *m, uint32_t s)
 	return all > p->ncpus ? SPINS_CROWDED : SPINS;
 }
 
+/* The compiler does not know which ops have a way of their own; mmap has one
+ * for fixed addresses alone. */
+static void keep_own_ways(uint32_t n)
+{
+	struct mmr_insn *in =
+		MMR_PART(MMR_AREA_PTR->program.insns_off, struct mmr_insn);
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		if (in[i].op < MMR_INSN_LOOP && in[i].op != MMR_OP_mmap &&
+		    mmr_child_plan(MMR_MACHINE_PTR, in[i].op)->run)
+			in[i].quick = MMR_QUICK_NOT;
+}
+
 static void plan_machine(void)
 {
 	const struct mmr_program *p = &MMR_AREA_PTR->program;
@@ -247,6 +261,7 @@ static void plan_machine(void)
 		    !mmr_table_op(mmr_insns()[i].op))
 			mmr_main_fail("the program has an unknown operation",
 				      mmr_insns()[i].op);
+	keep_own_ways(p->ninsns);
 	for (i = 0; i < p->nthreads; i++) {
 		m->cpu[i] = (int16_t)cpu_of(i);
 		m->syncs[i] = syncs_of(i);

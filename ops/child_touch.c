@@ -32,6 +32,22 @@ uint64_t mmr_touch_write8(uint64_t p, uint64_t n, uint64_t step);
 uint64_t mmr_touch_read2(uint64_t p, uint64_t n, uint64_t step);
 uint64_t mmr_touch_read4(uint64_t p, uint64_t n, uint64_t step);
 uint64_t mmr_touch_read8(uint64_t p, uint64_t n, uint64_t step);
+/*
+ * One byte (1, when written) in each of n places that lie in pages of their own, told to the slot
+ * before and after.  Ends early at MMR_CTL_END in *ctl.  In one piece: who comes
+ * back from a fault finds the CPU's return addresses overwritten, and each
+ * return costs a misprediction.
+ */
+uint64_t mmr_touch_write_pages(uint64_t p, uint64_t n, uint64_t step,
+			       struct mmr_thread_slot *slot,
+			       const _Atomic uint32_t *ctl);
+uint64_t mmr_touch_read_pages(uint64_t p, uint64_t n, uint64_t step,
+			      struct mmr_thread_slot *slot,
+			      const _Atomic uint32_t *ctl);
+_Static_assert(offsetof(struct mmr_thread_slot, progress) == 16 &&
+		       offsetof(struct mmr_thread_slot, address) == 24 &&
+		       MMR_CTL_END == 2,
+	       "mmr_touch_*_pages() has these as numbers");
 extern const char mmr_touch_begin[], mmr_touch_exit[];
 void mmr_touch_restorer(void);
 
@@ -81,6 +97,24 @@ void mmr_touch_restorer(void);
 	"	ret\n"                                                               \
 	"	.cfi_endproc\n"                                                      \
 	"	.size " name ", . - " name "\n"
+/* And of one access a page. */
+#define PAGES(name, access)                                                    \
+	"	.balign 16\n"                                                        \
+	"	.globl " name "\n"                                             \
+	"	.type " name ", @function\n" name ":\n"                        \
+	"	.cfi_startproc\n"                                                    \
+	"1:	movq	%rdi, 24(%rcx)\n"                                           \
+	"	" access "\n"                                                  \
+	"	incq	16(%rcx)\n"                                                    \
+	"	addq	%rdx, %rdi\n"                                                  \
+	"	decq	%rsi\n"                                                        \
+	"	jz	2f\n"                                                            \
+	"	cmpl	$2, (%r8)\n"                                                   \
+	"	jne	1b\n"                                                           \
+	"2:	movq	%rsi, %rax\n"                                               \
+	"	ret\n"                                                              \
+	"	.cfi_endproc\n"                                                     \
+	"	.size " name ", . - " name "\n"
 __asm__(".section .text.hot.mmr, \"ax\"\n"
 	".balign 64\n"
 	".globl mmr_touch_begin, mmr_touch_exit\n"
@@ -98,7 +132,9 @@ __asm__(".section .text.hot.mmr, \"ax\"\n"
 	"	xorl	%eax, %eax\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
-	"	.size mmr_touch_write, . - mmr_touch_write\n" WIDE(
+	"	.size mmr_touch_write, . - mmr_touch_write\n"
+	PAGES("mmr_touch_write_pages", "movb	$1, (%rdi)")
+	PAGES("mmr_touch_read_pages", "movzbl	(%rdi), %eax") WIDE(
 		"mmr_touch_write2",
 		"movw	%si, (%rdi)") WIDE("mmr_touch_write4",
 					   "movl	%esi, (%rdi)")
@@ -141,6 +177,25 @@ __asm__(".section .text.hot.mmr, \"ax\"\n"
 	"	ret\n"                                                               \
 	"	.cfi_endproc\n"                                                      \
 	"	.size " name ", . - " name "\n"
+#define PAGES(name, access)                                                    \
+	"	.globl " name "\n"                                             \
+	"	.type " name ", %function\n" name ":\n"                        \
+	"	.cfi_startproc\n"                                                    \
+	"1:	str	x0, [x3, #24]\n"                                             \
+	"	" access "\n"                                                  \
+	"	ldr	x5, [x3, #16]\n"                                                \
+	"	add	x5, x5, #1\n"                                                   \
+	"	str	x5, [x3, #16]\n"                                                \
+	"	add	x0, x0, x2\n"                                                   \
+	"	subs	x1, x1, #1\n"                                                  \
+	"	b.eq	2f\n"                                                          \
+	"	ldr	w5, [x4]\n"                                                     \
+	"	cmp	w5, #2\n"                                                       \
+	"	b.ne	1b\n"                                                          \
+	"2:	mov	x0, x1\n"                                                    \
+	"	ret\n"                                                              \
+	"	.cfi_endproc\n"                                                     \
+	"	.size " name ", . - " name "\n"
 __asm__(".section .text.hot.mmr, \"ax\"\n"
 	".balign 64\n"
 	".globl mmr_touch_begin, mmr_touch_exit\n"
@@ -157,7 +212,9 @@ __asm__(".section .text.hot.mmr, \"ax\"\n"
 	"	mov	x0, #0\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
-	"	.size mmr_touch_write, . - mmr_touch_write\n" WIDE(
+	"	.size mmr_touch_write, . - mmr_touch_write\n"
+	PAGES("mmr_touch_write_pages", "mov	w6, #1\n	strb	w6, [x0]")
+	PAGES("mmr_touch_read_pages", "ldrb	w6, [x0]") WIDE(
 		"mmr_touch_write2",
 		"strh	w1, [x0]") WIDE("mmr_touch_write4",
 					"str	w1, [x0]")
@@ -287,19 +344,35 @@ static uint64_t touch_words(const struct touch *t, uint64_t p, uint64_t n)
 			   : mmr_touch_read8(p, n, t->step);
 }
 
+/* One place in each page. */
+MMR_HOT static bool touch_pages(struct touch *t, uint64_t p, uint64_t end)
+{
+	const _Atomic uint32_t *ctl = &t->c->area->ctl;
+	uint64_t n = (end - p + t->step - 1) / t->step, left;
+
+	left = t->is_write ? mmr_touch_write_pages(p, n, t->step, t->c->slot,
+						   ctl)
+			   : mmr_touch_read_pages(p, n, t->step, t->c->slot,
+						  ctl);
+	t->pages += n - left;
+	return !left;
+}
+
 /* Touches p..end within page borders; false when it faulted or has to end. */
 MMR_HOT static bool touch_range(struct touch *t, uint64_t p, uint64_t end)
 {
 	struct mmr_thread_slot *s = t->c->slot;
 	uint64_t stop, n, left, progress;
 
+	if (t->step >= t->page && t->width == 1 && p < end)
+		return touch_pages(t, p, end);
 	while (p < end) {
 		stop = (p | (t->page - 1)) + 1;
 		if (stop > end)
 			stop = end;
 		if (t->step == 1)
 			n = stop - p;
-		else if (t->step >= t->page)
+		else if (t->step >= t->page) /* a word across a border */
 			n = 1;
 		else
 			n = (stop - p + t->step - 1) / t->step;

@@ -91,14 +91,14 @@ static const struct mmr_name width_names[] = {
 			TOUCH_WIDTH, TOUCH_BELOW, (write)                      \
 	}
 
-static int64_t run_write(struct mmr_child *c, const struct mmr_insn *in)
+MMR_HOT static int64_t run_write(struct mmr_child *c, const struct mmr_insn *in)
 {
 	static const struct mmr_touch_args a = TOUCH_INDEXES(true);
 
 	return mmr_child_touch(c, in, &a);
 }
 
-static int64_t run_read(struct mmr_child *c, const struct mmr_insn *in)
+MMR_HOT static int64_t run_read(struct mmr_child *c, const struct mmr_insn *in)
 {
 	static const struct mmr_touch_args a = TOUCH_INDEXES(false);
 

@@ -27,8 +27,23 @@ struct mmr_operand {
 	int64_t lo, hi;
 };
 
+/*
+ * One-call ops whose arguments are all known when the case is compiled, but for
+ * the part of a mapping that comes first in the call.  They are what most cases
+ * consist of, and here nothing has to be looked up to make the call.
+ */
+enum mmr_quick {
+	MMR_QUICK_NOT,
+	MMR_QUICK_PLAIN, /* raw[] has them all */
+	MMR_QUICK_MAKES, /* and the result is a mapping of raw[1] bytes */
+	MMR_QUICK_PART, /* address and length come first: `map`, off, len */
+};
+
 #define MMR_MAX_ACCEPT 8
 #define MMR_ORDER_MAX 8 /* depth of rounds ... order=D */
+
+/* Where mappings with at= go: apart from everything of the child's own. */
+#define MMR_ARENA_BASE 0x1000000000UL /* 64 GiB */
 
 struct mmr_insn {
 	uint16_t op; /* op id, MMR_INSN_LOOP, MMR_INSN_END */
@@ -41,12 +56,16 @@ struct mmr_insn {
 	uint32_t until_index; /* LOOP: thread or process index */
 	uint8_t dim; /* of the sweep, see sweep.h */
 	uint8_t log; /* bit i: args[i] is drawn log-uniform */
-	uint8_t pad[2];
+	uint8_t quick; /* enum mmr_quick */
+	uint8_t map; /* QUICK_PART: which argument is the mapping */
 	uint64_t tag; /* key of this statement's draws: thread name and the
 		       * statement's own text, not its position */
 	int64_t count; /* LOOP: turns, or ns */
 	uint64_t within; /* ticks that it may take, 0: nobody asks; from the
 			  * runner */
+	/* quick: the call and its arguments, as far as they are constant. */
+	int64_t raw[6];
+	int64_t nr;
 	struct mmr_operand arg[MMR_MAX_ARGS];
 	int32_t accept[MMR_MAX_ACCEPT];
 };

@@ -92,14 +92,19 @@ static const struct pair {
 	HEAD VICTIM "process main\n  thread K\n"                               \
 		    "    p0 = process_spawn victim\n    wait ready\n"
 
-/* One unmaps what the other moves between the nodes. */
+/* One unmaps what the other moves between the nodes.  Without the capability
+ * only pages of its own move, and a call takes microseconds, not seconds. */
+#define MOVES_HEAD                                                             \
+	"mmrace-case 1\nneeds nodes>=2 nocap=CAP_SYS_NICE\n"                   \
+	"rounds 1000000 budget=10s\n\n"
 #define MOVES(sync, skew)                                                      \
-	HEAD "process main\n  thread A\n    loop\n"                            \
-	     "      m0 = mmap len=64p prot=rw "                                \
-	     "flags=private|anon|populate\n" sync "      munmap m0\n    end\n" \
-	     "  thread B\n    loop\n" skew                                     \
-	     "      migrate_pages from=n0 to=n1\n" skew                        \
-	     "      migrate_pages from=n1 to=n0\n    end\n"
+	MOVES_HEAD "process main\n  thread A\n    loop\n"                      \
+		   "      m0 = mmap len=16p prot=rw "                          \
+		   "flags=private|anon|populate\n" sync                        \
+		   "      munmap m0\n    end\n"                                \
+		   "  thread B\n    loop\n" skew                               \
+		   "      migrate_pages from=n0 to=n1\n" skew                  \
+		   "      migrate_pages from=n1 to=n0\n    end\n"
 
 static const struct scenario {
 	const char *name, *text, *profile; /* neither: by hand */
@@ -506,6 +511,8 @@ int main(int argc, char **argv)
 	}
 	printf("overlap: %d repetitions of %lld ms, of soaks %d s, load %s\n",
 	       reps, (long long)ns / 1000000, SOAK_S, bench_load());
+	printf("overlap: %d of %d kinds of events are there\n",
+	       trace_kinds(&trace), (int)TRACE_POINTS);
 	run_all(reps, ns);
 	report(reps);
 	printf("overlap: %llu events lost, load %s\n",

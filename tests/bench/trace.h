@@ -190,6 +190,17 @@ static inline bool trace_begin(struct trace *t)
 	return true;
 }
 
+/* How many of the events this kernel has. */
+static inline int trace_kinds(const struct trace *t)
+{
+	size_t k;
+	int n = 0;
+
+	for (k = 0; k < TRACE_POINTS; k++)
+		n += t->fds[0][k] >= 0;
+	return n;
+}
+
 static inline void trace_put(struct trace *t, const struct trace_item *it)
 {
 	if (t->n == t->size) {
