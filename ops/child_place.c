@@ -211,7 +211,6 @@ int64_t mmr_content_mmap(struct mmr_child *c, const struct mmr_insn *in)
 	for (i = 0; i < n; i++)
 		atomic_store(&mmr_content_own()->page[first + i].word, k.value);
 	copy = *in;
-	copy.quick = MMR_QUICK_NOT; /* its arguments are worked out anew */
 	copy.set |= 1u << MMAP_AT;
 	copy.arg[MMAP_AT].lo = (int64_t)(at - MMR_ARENA_BASE);
 	ret = mmr_content_plain(c, &copy);

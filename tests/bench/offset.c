@@ -6,7 +6,9 @@
  * The window is a page that is PROT_NONE for the time of one call, somewhere
  * within 20 us; a hit is a load that gets a SIGSEGV.  Each repetition puts it
  * elsewhere, sweeps until the first hit, takes that turn's offset from the
- * draws, and runs the same number of turns with it and without.
+ * draws, and runs the same number of turns with it and without.  The 20 us are
+ * a loop of one turn: that counts as one call, so nothing is aimed at the place
+ * of the window, as nothing could be were it inside the kernel.
  */
 #include <errno.h>
 
@@ -27,9 +29,10 @@ static const char *text_of(int64_t place, const char *skew)
 	snprintf(text, sizeof(text),
 		 "mmrace-case 1\n\nprocess main\n  thread A cpu=0\n"
 		 "    m0 = mmap len=1p prot=rw flags=private|anon|populate\n"
-		 "    loop %d\n      sync s\n      delay %lldns\n"
-		 "      mprotect m0 prot=none\n      mprotect m0 prot=rw\n"
-		 "      delay %lldns\n    end\n"
+		 "    loop %d\n      sync s\n      loop 1\n"
+		 "        delay %lldns\n        mprotect m0 prot=none\n"
+		 "        mprotect m0 prot=rw\n        delay %lldns\n"
+		 "      end\n    end\n"
 		 "  thread B cpu=1\n    loop %d\n      sync s skew=%s\n"
 		 "      read m0 len=1\n    end\n",
 		 TURNS, (long long)place, (long long)(LENGTH_NS - place), TURNS,
@@ -37,9 +40,9 @@ static const char *text_of(int64_t place, const char *skew)
 	return text;
 }
 
-/* Statements: A mmap loop sync delay mprotect mprotect delay, B loop sync
+/* Statements: A mmap loop sync loop delay mprotect mprotect delay, B loop sync
  * read. */
-enum { SYNC = 8, READ = 9 };
+enum { SYNC = 9, READ = 10 };
 
 static uint64_t hits_of(struct bench_child *b)
 {
@@ -67,9 +70,10 @@ static bool find_offset(struct bench_child *b, uint64_t round, int64_t *ns)
 		if (!e->seq || e->stat != READ || e->ret != -EFAULT)
 			continue;
 		/* Two operations a turn, numbered from 1. */
-		*ns = mmr_rng_range(mmr_sweep(in[k].tag, in[k].dim, round,
+		*ns = mmr_sweep_aim(mmr_sweep(in[k].tag, in[k].dim, round,
 					      (e->seq - 1) / 2),
-				    in[k].arg[1].lo, in[k].arg[1].hi);
+				    in[k].arg[1].lo, in[k].arg[1].hi,
+				    in[k].arg[2].lo, in[k].arg[2].hi);
 		return true;
 	}
 	return false;

@@ -28,7 +28,7 @@
 
 #define REPS_MAX 100
 #define FEW 20 /* calls of a kind are not worth a line */
-#define SOAK_S 1
+#define SOAK_MS 500
 #define GUEST_REPS 20
 #define GUEST_MS 2000
 #define ANY (-1) /* of the calls; a fault, too, where it is the partner */
@@ -391,7 +391,7 @@ static double run_profile(const char *name, int rep, double *calls, double *met)
 	slash = strrchr(exe, '/');
 	snprintf(slash ? slash + 1 : exe, 8, "mmrace");
 	snprintf(seed, sizeof(seed), "%d", rep * 100000 + 1);
-	snprintf(time, sizeof(time), "%d", SOAK_S);
+	snprintf(time, sizeof(time), "%dms", SOAK_MS);
 	if (!mmr_profile_find(name) || !mkdtemp(dir))
 		bench_fail("no such profile, or no folder for it");
 	posix_spawn_file_actions_init(&fa);
@@ -509,8 +509,8 @@ int main(int argc, char **argv)
 		printf("overlap: skipped, needs root and tracepoints\n");
 		return 0;
 	}
-	printf("overlap: %d repetitions of %lld ms, of soaks %d s, load %s\n",
-	       reps, (long long)ns / 1000000, SOAK_S, bench_load());
+	printf("overlap: %d repetitions of %lld ms, of soaks %d ms, load %s\n",
+	       reps, (long long)ns / 1000000, SOAK_MS, bench_load());
 	printf("overlap: %d of %d kinds of events are there\n",
 	       trace_kinds(&trace), (int)TRACE_POINTS);
 	run_all(reps, ns);

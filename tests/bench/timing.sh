@@ -62,8 +62,8 @@ migrate() {
 	fi
 	echo "in a guest, ${BENCH_KERNEL:-debian:6.1}, host load" \
 		"$(cut -d ' ' -f 1-3 /proc/loadavg)"
-	"$BUILD/tools/guest_exec" "${BENCH_KERNEL:-debian:6.1}" '' \
-		build/guest/bench/overlap 500 || rc=1
+	MMR_GUEST_CPUS=${MMR_GUEST_CPUS:-2} run "$BUILD/tools/guest_exec" \
+		"${BENCH_KERNEL:-debian:6.1}" '' build/guest/bench/overlap 500
 }
 
 for part; do

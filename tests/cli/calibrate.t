@@ -67,8 +67,8 @@ t_rc 'a storm after a rendezvous is found' 1
 f=$(echo "$WORK"/out/findings/*)
 t_match 'exact.case has the offset of the hit' "$f/exact.case" \
 	'^    sync s( skew=-?[0-9]+(ns|us))?$'
-t_match 'case.case has the bounds of the draw' "$f/case.case" \
-	'^    sync s skew=-[0-9]+(ns|us)\.\.[0-9]+(ns|us)$'
+t_match 'case.case has the bounds of the draw and its aim' "$f/case.case" \
+	'^    sync s skew=-[0-9]+(ns|us)\.\.[0-9]+(ns|us) aim=-[0-9]+(ns|us)\.\.[0-9]+(ns|us)$'
 t_match 'first.case is as it was given' "$f/first.case" \
 	'^    sync s skew=auto$'
 
