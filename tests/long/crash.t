@@ -162,8 +162,8 @@ guest_runs() {
 			for _ in 1 2 3 4 5; do
 				# shellcheck disable=SC2086 # two words
 				"$MMRACE" soak $resume --cases 1000000 --quiet \
-					--guest "$kernel" --guest-mem 512M \
-					--guest-cpus 2 --out "$WORK/g" \
+					--guest "$kernel" --guest-mem 1G \
+					--guest-cpus 2 --guest-nodes 1 --out "$WORK/g" \
 					>"$OUT" 2>"$ERR" &
 				pid=$!
 				eventually 400 on 2>/dev/null

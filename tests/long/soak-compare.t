@@ -50,8 +50,12 @@ for i in $(seq "$DEALS"); do
 	t_run "$MMRACE" compare "$WORK/half" "$WORK/half.rest"
 	case $RC in
 	0) ;;
-	1) alarms=$((alarms + 1)) && t_note "deal $i:" \
-		<(grep -E ' (slower|faster|more often|less often) ' "$OUT") ;;
+	1)
+		alarms=$((alarms + 1))
+		grep -E ' (slower|faster|more often|less often) ' "$OUT" \
+			>"$WORK/alarm"
+		t_note "deal $i:" "$WORK/alarm"
+		;;
 	*) trouble=$((trouble + 1)) ;;
 	esac
 done
@@ -85,9 +89,13 @@ of_size 20M >"$WORK/short.case"
 of_size 24M >"$WORK/long.case"
 : >"$WORK/short"
 : >"$WORK/long"
+# Beside other work a CPU has to be had at once, or the waits for one are most of
+# what is measured.
+first=()
+is_root && first=(nice -n -15)
 for i in $(seq $((RUNS / 10))); do
 	for c in short long; do
-		"$MMRACE" replay "$WORK/$c.case" --runs 10 --quiet \
+		"${first[@]}" "$MMRACE" replay "$WORK/$c.case" --runs 10 --quiet \
 			--record "$WORK/part" >/dev/null 2>&1
 		# One head is enough.
 		if [ -s "$WORK/$c" ]; then
@@ -98,7 +106,8 @@ for i in $(seq $((RUNS / 10))); do
 	done
 done
 t_run "$MMRACE" compare "$WORK/short" "$WORK/long"
-t_note 'all of them:' <(grep -A 7 '^exit kid' "$OUT")
+grep -A 7 '^exit kid' "$OUT" >"$WORK/all"
+t_note 'all of them:' "$WORK/all"
 told=0
 for i in $(seq "$DRAWS"); do
 	perl "$WORK/deal.pl" "$i" 20 "$WORK/short" "$WORK/a" "$WORK/long" \

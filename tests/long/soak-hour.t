@@ -187,14 +187,16 @@ t_result $? 'no child is left'
 [ -z "$(new_dead "$WORK/before.dead")" ] &&
 	[ -z "$(find /sys/fs/cgroup -type d -name "mmrace-$pid" 2>/dev/null)" ]
 t_result $? 'no group is left'
-t_note 'left:' <(new_dead "$WORK/before.dead")
+new_dead "$WORK/before.dead" >"$WORK/left"
+t_note 'left:' "$WORK/left"
 # Others may use huge pages and the like for a while.
 same() { machine_state | cmp -s - "$WORK/before"; }
 eventually 60 same
 t_result $? 'settings, pools, mounts and segments are as before'
 machine_state | diff "$WORK/before" - >"$WORK/diff"
 t_note 'differs:' "$WORK/diff"
-t_note 'report:' <(cut -c 1-1500 "$OUT")
+cut -c 1-1500 "$OUT" >"$WORK/report"
+t_note 'report:' "$WORK/report"
 t_note 'said:' "$ERR"
 find "$WORK/out/findings" -name report.md -exec cat {} + >"$WORK/reports" \
 	2>/dev/null
