@@ -86,3 +86,22 @@ const struct mmr_op mmr_op_io_uring_register = {
 			  {.from = MMR_FROM_CONST, .k = 1}}},
 	.needs = "syscall=io_uring_setup",
 };
+
+const struct mmr_op mmr_op_io_uring_unregister = {
+	.id = MMR_OP_io_uring_unregister,
+	.name = "io_uring_unregister",
+	.help = "take the registered mapping back from a ring: unpins its pages",
+	.race = "Pages are unpinned while they are unmapped, forked, migrated.",
+	.class = MMR_CLASS_CALL,
+	.unit_ns = 2000,
+	.nargs = 1,
+	.args = {MMR_ARG_FILE},
+	.call = {.name = "SYS_io_uring_register",
+		 .header = "sys/syscall.h",
+		 .nr = MMR_K_SYS_io_uring_register,
+		 .from = {{.from = MMR_FROM_FD, .arg = 0},
+			  {.from = MMR_FROM_CONST, .k = 1 /* no buffers */},
+			  {.from = MMR_FROM_CONST, .k = 0},
+			  {.from = MMR_FROM_CONST, .k = 0}}},
+	.needs = "syscall=io_uring_setup",
+};

@@ -232,6 +232,7 @@ E
 row 'io_uring: registered buffers at exit' <<'E'
 r0 = io_uring_setup
 io_uring_register r0 m0
+io_uring_unregister r0
 E
 row 'delays of 0 to 300 us, of a grace period, and none' <<'E'
 delay 0..300us

@@ -315,7 +315,9 @@ static const struct row rows[] = {
 	 KID},
 	{"a ring has one set of buffers",
 	 MAP1 "r0 = io_uring_setup -> 0\nio_uring_register r0 m0 -> 0\n"
-	      "io_uring_register r0 m0 -> EBUSY\nclose r0 -> 0\n"
+	      "io_uring_register r0 m0 -> EBUSY\n"
+	      "io_uring_unregister r0 -> 0\nio_uring_unregister r0 -> ENXIO\n"
+	      "io_uring_register r0 m0 -> 0\nclose r0 -> 0\n"
 	      "munmap m0\nr0 = io_uring_setup -> 0\n"
 	      "io_uring_register r0 m0 -> EFAULT\n",
 	 {{GONE, G}}},

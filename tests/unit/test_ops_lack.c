@@ -114,6 +114,7 @@ static void test_lacking(void **state)
 		{"uffd_unregister u m", __NR_userfaultfd, "from 4.3 on"},
 		{"io_uring_setup", 425, "from 5.1 on"},
 		{"io_uring_register f m", 425, "from 5.1 on"},
+		{"io_uring_unregister f", 425, "from 5.1 on"},
 		{"robust_own m w", __NR_process_vm_writev, "from 3.2 on"},
 	};
 	size_t i;
