@@ -120,7 +120,10 @@ static const char *own_name(struct fill *f, int i)
 /* A hole at s (behind the $): fills it, returns how long its name is. */
 static size_t put_hole(struct fill *f, const char *s)
 {
+	/* A mapping cannot move to where it is: in a loop it goes there and
+	 * back. */
 	static const char *const places[] = {"1G", "1026M", "1028M"};
+	static const char *const far[] = {"2G", "2050M", "2052M"};
 	size_t n = 1;
 
 	if (!strncmp(s, "part", 4)) {
@@ -134,6 +137,10 @@ static size_t put_hole(struct fill *f, const char *s)
 	if (!strncmp(s, "at", 2)) {
 		put_str(f, places[mmr_gen_below(&f->a->rng, 3)]);
 		return 2;
+	}
+	if (!strncmp(s, "far", 3)) {
+		put_str(f, far[mmr_gen_below(&f->a->rng, 3)]);
+		return 3;
 	}
 	if (*s == 'm')
 		put_str(f, f->m->name);
