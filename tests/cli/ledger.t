@@ -100,6 +100,16 @@ v=$WORK/f/findings/hang-1/verdict.json
 	grep -q 'of f1' "$WORK/f/findings/hang-1/report.md"
 t_result $? 'one finding, four sightings, the first evidence'
 
+# With --kmsg a panic would name its cause.
+if is_root && dmesg >/dev/null 2>&1; then
+	soak --seed 0x5eed$$ --cases 3 --kmsg --quiet --out "$WORK/log" \
+		>/dev/null 2>&1
+	dmesg | grep -ic "mmrace: seed=0x5eed$$ profile=storm gen=" >"$WORK/n"
+	t_match '--kmsg: the case is named in the kernel log' "$WORK/n" '^1$'
+else
+	t_skip '--kmsg' 'wants root, and a kernel log'
+fi
+
 # What cannot be resumed.
 t_run "$MMRACE" soak --resume --cases 1 --quiet --out "$WORK/new"
 t_rc '--resume where nothing is' 2
