@@ -495,14 +495,20 @@ int mmr_search_fresh(struct mmr_search *s, uint64_t runs, double until,
 	struct mmr_search_query q = {MMR_SEARCH_BEST, NULL, 0};
 	struct mmr_search_step st = {.why = MMR_SEARCH_FRESH,
 				     .decision = "its rate"};
+	/* No worker waits for another one's run to end: two that begin at the
+	 * same moment meet another load than those of a replay, and a race of
+	 * starting threads has another rate. */
+	int ahead = s->jobs > 1 ? 2 * s->jobs : 1;
 	struct mmr_search_run r;
 	int rc = 0;
 
+	if (ahead > MMR_SEARCH_JOBS)
+		ahead = MMR_SEARCH_JOBS;
 	memset(t, 0, sizeof(*t));
 	while (t->runs < runs && t->voids <= 4 * (t->runs + 5)) {
 		/* One at least, and then as many as there is time for; none
 		 * more than are taken, or the quick ones would be. */
-		while (s->nfly < s->jobs && !rc &&
+		while (s->nfly < ahead && !rc &&
 		       t->runs + (uint64_t)s->nfly < runs &&
 		       (s->ops->now(s->arg) < until ||
 			t->runs + t->voids + (uint64_t)s->nfly == 0))
