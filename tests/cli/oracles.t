@@ -200,8 +200,37 @@ process main
       madvise m1 remove
     end
 CASE
-for name in content races; do
+cat >"$WORK/nodes.case" <<'CASE'
+mmrace-case 1
+title   content: pages that go from node to node
+needs   nodes>=2
+rounds  5 budget=20s
+expect  content
+
+process kid template
+  thread K
+    read m0 step=1p
+    write m0 off=1p len=2p
+    migrate_pages from=n1 to=n0
+    read m0
+
+process main
+  thread A
+    m0 = mmap len=8p prot=rw flags=private|anon
+    write m0
+    migrate_pages from=n0 to=n1
+    read m0
+    p0 = process_spawn kid
+    move_pages m0 to=0
+    read m0 step=1p
+    mbind m0 mode=bind nodes=n1 flags=move
+    read m0
+    process_reap p0
+    read m0 step=1p
+CASE
+for name in content races nodes; do
 	silent "content: silent about $name" "$WORK/$name.case"
+	[ "$RC" = 4 ] && continue
 	compared=$(t_json_get "$OUT" pages_compared)
 	[ "${compared:-0}" -gt 100 ]
 	t_result $? "... with pages compared (${compared:-none})"
