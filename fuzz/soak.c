@@ -67,6 +67,8 @@ static int store(struct mmr_soak *s, const char *dir, const struct mmr_case *c,
 		 const struct mmr_run_result *res, char *path, size_t n)
 {
 	struct mmr_run_result brief = *res;
+	uint64_t held;
+	int rc;
 
 	switch (mmr_soak_quota_room(s)) {
 	case MMR_SOAK_ROOM:
@@ -78,7 +80,10 @@ static int store(struct mmr_soak *s, const char *dir, const struct mmr_case *c,
 	case MMR_SOAK_FULL:
 		return -EDQUOT;
 	}
-	return mmr_finding_save(dir, c, NULL, &brief, NULL, path, n);
+	held = mmr_soak_quota_held(dir, res->id);
+	rc = mmr_finding_save(dir, c, NULL, &brief, NULL, path, n);
+	s->quota.used += mmr_soak_quota_held(dir, res->id) - held;
+	return rc;
 }
 
 static void save(struct mmr_soak *s, const struct mmr_case *c, uint64_t seed,

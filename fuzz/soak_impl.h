@@ -172,6 +172,9 @@ void mmr_soak_disk_close(struct mmr_soak_job *job);
 void mmr_soak_quota_start(struct mmr_soak *s);
 /* What there is room for; tells when that changes.  Under finding_lock. */
 enum mmr_soak_room mmr_soak_quota_room(struct mmr_soak *s);
+/* Bytes on disk of the finding `id` below dir; what a store adds to that counts
+ * as used at once, all else when the folder is read again. */
+uint64_t mmr_soak_quota_held(const char *dir, const char *id);
 
 /* soak_log.c: any thread, no lock needed */
 /* Opens --log.  Before all else.  0 or -errno. */

@@ -60,6 +60,16 @@ void mmr_soak_quota_start(struct mmr_soak *s)
 		s->quota.bytes = fs.f_bavail * (uint64_t)fs.f_frsize / 10;
 }
 
+uint64_t mmr_soak_quota_held(const char *dir, const char *id)
+{
+	char path[4400];
+
+	if (snprintf(path, sizeof(path), "%s/findings/%s", dir, id) >=
+	    (int)sizeof(path))
+		return 0;
+	return tree_bytes(path, DEPTH);
+}
+
 enum mmr_soak_room mmr_soak_quota_room(struct mmr_soak *s)
 {
 	struct mmr_soak_quota *q = &s->quota;

@@ -132,10 +132,10 @@ none_running() { [ "$(running "$1")" = 0 ]; }
 
 is_root() { [ "$(id -u)" = 0 ]; }
 
-# The kernel's count of reserved huge pages can fall below zero (seen on 6.18
-# after hours of them, never found out by which call).  From then on it frees
-# no page of a pool that is made smaller, until a reboot: nothing can be said
-# of pools that come back.
+# The kernel's count of reserved huge pages can fall below zero
+# (corpus/open/hugetlb-truncate-noreserve.case).  From then on it frees no page of
+# a pool that is made smaller, until a reboot: nothing can be said of pools that
+# come back.
 pool_is_broken() {
 	awk '$1 == "HugePages_Rsvd:" && $2 > 2 ^ 62 { bad = 1 }
 		END { exit !bad }' /proc/meminfo
