@@ -236,8 +236,8 @@ static bool has_plain_procs(const struct mmr_export *x)
 }
 
 /*
- * Twice: only when all is written is it known what the file uses, and some
- * statements are written by that.
+ * Twice, or three times: only when all is written is it known what the file
+ * uses, and some statements are written by that.
  */
 static char *write_known(struct mmr_export *x, int *rc)
 {
@@ -252,6 +252,13 @@ static char *write_known(struct mmr_export *x, int *rc)
 		x->e.meet_waits = false;
 		x->e.inlines = x->e.seeds = x->e.plain_maps = false;
 		x->e.used = 0;
+	}
+	/* A spawn is written otherwise when its pidfd is used further on. */
+	if (x->whole && x->e.used & MMR_USED_PIDFD) {
+		free(bodies);
+		bodies = write_bodies(x, rc);
+		if (!bodies)
+			return NULL;
 	}
 	x->e.plain_procs = has_plain_procs(x);
 	x->e.calls_page = x->whole && names_page_once(bodies);
