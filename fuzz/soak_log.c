@@ -114,7 +114,8 @@ static bool may_speak(struct mmr_soak *s, bool screen)
 	return l->lines++ < LINES;
 }
 
-static void say(struct mmr_soak *s, bool screen, const char *fmt, va_list ap)
+__attribute__((format(printf, 3, 0))) static void
+say(struct mmr_soak *s, bool screen, const char *fmt, va_list ap)
 {
 	char line[1024];
 

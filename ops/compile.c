@@ -13,7 +13,6 @@
 
 #include "compile.h"
 #include "content.h"
-#include "kernel.h"
 #include "names.h"
 #include "need_probe.h"
 #include "print.h"
@@ -213,59 +212,6 @@ static void compile_draw(struct build *b, const struct mmr_stmt *s, int i,
 	in->arg[i].hi = MMR_SWEEP_LOG_HI;
 }
 
-/* One kernel argument that no run has to work out; false: it is none. */
-static bool quick_arg(const struct mmr_op *op, int i, struct mmr_insn *in)
-{
-	const struct mmr_from_spec *from = &op->call.from[i];
-	int64_t v = in->arg[from->arg].lo;
-
-	switch (from->from) {
-	case MMR_FROM_CONST:
-		in->raw[i] = from->k;
-		return true;
-	case MMR_FROM_VALUE:
-		in->raw[i] = v;
-		return true;
-	case MMR_FROM_ARENA:
-		in->raw[i] = in->set >> from->arg & 1
-				     ? (int64_t)MMR_ARENA_BASE + v
-				     : 0;
-		return true;
-	case MMR_FROM_FD: /* left out */
-		in->raw[i] = -1;
-		return v < 0;
-	default:
-		return false;
-	}
-}
-
-#define MMR_FIXED (MAP_FIXED | MMR_K_MAP_FIXED_NOREPLACE)
-
-static void compile_quick(const struct mmr_op *op, struct mmr_insn *in)
-{
-	const struct mmr_from_spec *from = op->call.from;
-	bool part = from[0].from == MMR_FROM_ADDR &&
-		    from[1].from == MMR_FROM_LEN && from[0].arg == from[1].arg;
-	int i, len = mmr_op_arg(op, "len"), flags = mmr_op_arg(op, "flags");
-
-	if (op->call.nr < 0 || (op->makes && op->makes != MMR_REF_MAPPING))
-		return;
-	/* Somebody has to see to it that it goes where it may. */
-	if (op->id == MMR_OP_mmap && in->arg[flags].lo & MMR_FIXED)
-		return;
-	for (i = part ? 2 : 0; i < 6 && from[i].from != MMR_FROM_END; i++)
-		if (!quick_arg(op, i, in))
-			return;
-	if (op->makes && (part || len < 0 || from[1].from != MMR_FROM_VALUE ||
-			  from[1].arg != len))
-		return;
-	in->nr = op->call.nr;
-	in->map = from[0].arg;
-	in->quick = part	? MMR_QUICK_PART
-		    : op->makes ? MMR_QUICK_MAKES
-				: MMR_QUICK_PLAIN;
-}
-
 static int compile_op(struct build *b, const struct mmr_stmt *s,
 		      struct mmr_insn *in)
 {
@@ -283,7 +229,7 @@ static int compile_op(struct build *b, const struct mmr_stmt *s,
 	for (i = 0; i < s->op->nargs; i++)
 		compile_draw(b, s, i, in);
 	join_args(s->op, in);
-	compile_quick(s->op, in);
+	mmr_compile_quick(s->op, in);
 	in->naccept = (uint8_t)s->naccept;
 	for (i = 0; i < s->naccept; i++)
 		in->accept[i] = s->accept[i];

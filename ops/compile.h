@@ -35,6 +35,9 @@ void mmr_compile_cpus(struct mmr_program *pr, const struct mmr_case *c,
 
 /* The same for rounds ... order=D. */
 void mmr_compile_order(struct mmr_program *pr, const struct mmr_case *c);
+/* Puts the kernel arguments of one operation together, where no run has to;
+ * the instruction stays as it is where one has. */
+void mmr_compile_quick(const struct mmr_op *op, struct mmr_insn *in);
 
 #define MMR_AREA_AT(area, off, type) ((type *)((char *)(area) + (off)))
 

@@ -5,30 +5,10 @@
 # the kind of call that both share is, when JSON and text say different things,
 # or when what cannot be compared is compared.
 . "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/../exit-case.sh"
 
-of_size() {
-	cat <<CASE
-mmrace-case 1
-title   exit of $1
-rounds  3
-
-process kid template
-  thread K
-    m0 = mmap len=$1 prot=rw flags=private|anon
-    write m0 step=1p
-    signal up
-    pause
-
-process main
-  thread A
-    p0 = process_spawn kid
-    wait up
-    kill p0 KILL
-    process_reap p0
-CASE
-}
-of_size 8M >"$WORK/small.case"
-of_size 32M >"$WORK/large.case"
+exit_case 8M 3 >"$WORK/small.case"
+exit_case 32M 3 >"$WORK/large.case"
 
 t_run "$MMRACE" compare "$WORK/small.case" "$WORK/large.case" --runs 12 --quiet
 t_rc 'two cases: a difference is exit code 1' 1

@@ -201,6 +201,21 @@ guest_runs() {
 	fi
 }
 
+# end_soak WHAT MS: every other one ($i) is killed within that time, too; the
+# others end by themselves.
+end_soak() {
+	local rc
+	if [ $((i % 2)) = 1 ]; then
+		sleep "$(random 20 "$2")"
+		kill -9 $pid
+		wait $pid 2>/dev/null
+	else
+		wait $pid
+		rc=$?
+		[ $rc = 0 ] || complain "$1 $i: exit $rc $(cat "$ERR")"
+	fi
+}
+
 # The disk: full at a random moment, and empty again.
 disks() {
 	if is_root && mkdir "$WORK/disk" && truncate -s 6M "$WORK/image" &&
@@ -216,16 +231,7 @@ disks() {
 			resume=--resume
 			sleep "$(random 20 4000)"
 			dd if=/dev/zero of="$WORK/disk/fill" bs=1k 2>/dev/null
-			# Every other one is killed, too.
-			if [ $((i % 2)) = 1 ]; then
-				sleep "$(random 20 2000)"
-				kill -9 $pid
-				wait $pid 2>/dev/null
-			else
-				wait $pid
-				rc=$?
-				[ $rc = 0 ] || complain "full disk $i: exit $rc"
-			fi
+			end_soak 'full disk' 2000
 			[ ! -e "$d/ledger.jsonl" ] || check "$d" "full disk $i"
 			rm "$WORK/disk/fill"
 			[ -s "$d/ledger.jsonl" ] || resume='--seed 14'
@@ -260,15 +266,7 @@ folders() {
 		eventually 20 begun
 		sleep "$(random 20 3000)"
 		chmod 555 "$d"
-		if [ $((i % 2)) = 1 ]; then
-			sleep "$(random 20 1000)"
-			kill -9 $pid
-			wait $pid 2>/dev/null
-		else
-			wait $pid
-			rc=$?
-			[ $rc = 0 ] || complain "read-only $i: exit $rc $(cat "$ERR")"
-		fi
+		end_soak read-only 1000
 		check "$d" "read-only $i"
 		before=$(counted "$d")
 		"${as[@]}" "$WORK/mmrace" status "$d" >/dev/null ||

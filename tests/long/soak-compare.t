@@ -11,6 +11,7 @@
 # the draws tell the slower exit.
 
 . "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/../exit-case.sh"
 t_need_tool
 DEALS=${MMR_DEALS:-100} DRAWS=${MMR_DRAWS:-50} RUNS=${MMR_RUNS:-120}
 cat >"$WORK/deal.pl" <<'PERL'
@@ -63,30 +64,8 @@ done
 t_result $? "halves of a soak differ in $alarms of $DEALS deals"
 
 # Most of an exit is the freeing of pages: a fifth more of them.
-of_size() {
-	cat <<CASE
-mmrace-case 1
-title   exit of $1
-rounds  8 budget=20s
-
-process kid template
-  thread K
-    m0 = mmap len=$1 prot=rw flags=private|anon
-    madvise m0 nohugepage
-    write m0 step=1p
-    signal up
-    pause
-
-process main
-  thread A
-    p0 = process_spawn kid
-    wait up
-    kill p0 KILL
-    process_reap p0
-CASE
-}
-of_size 20M >"$WORK/short.case"
-of_size 24M >"$WORK/long.case"
+exit_case 20M "8 budget=20s" "madvise m0 nohugepage" >"$WORK/short.case"
+exit_case 24M "8 budget=20s" "madvise m0 nohugepage" >"$WORK/long.case"
 : >"$WORK/short"
 : >"$WORK/long"
 # Beside other work a CPU has to be had at once, or the waits for one are most of

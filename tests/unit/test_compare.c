@@ -206,6 +206,20 @@ static const char text[] = "mmrace-case 1\n"
 			   "    munmap m0\n"
 			   "    pause\n";
 
+/* An empty file, whose name path becomes, and the case that runs are of. */
+static struct mmr_case *begin_record(char *path)
+{
+	struct mmr_case *c;
+	struct mmr_diag diag;
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(
+		mmr_case_parse(text, strlen(text), &c, &diag, NULL, NULL), 0);
+	return c;
+}
+
 static void test_record(void **state)
 {
 	struct mmr_measure stmts[5] = {{0}};
@@ -215,14 +229,9 @@ static void test_record(void **state)
 	struct mmr_record *r = mmr_record_new("a \"case\"");
 	struct mmr_record_side side;
 	struct mmr_case *c;
-	struct mmr_diag diag;
-	int fd = mkstemp(path);
 
 	(void)state;
-	assert_true(fd >= 0);
-	close(fd);
-	assert_int_equal(
-		mmr_case_parse(text, strlen(text), &c, &diag, NULL, NULL), 0);
+	c = begin_record(path);
 	mmr_histogram_add(&h, 1000, 3);
 	h.sum_ns = 3000;
 	h.max_ns = 1000;
@@ -265,20 +274,16 @@ static void test_record_file(void **state)
 	struct mmr_record *r = mmr_record_new("soak");
 	struct mmr_record_side side;
 	struct mmr_case *c;
-	struct mmr_diag diag;
-	int fd = mkstemp(path);
 	uint64_t i = 0;
+	int fd;
 
 	(void)state;
-	assert_true(fd >= 0);
-	assert_int_equal(
-		mmr_case_parse(text, strlen(text), &c, &diag, NULL, NULL), 0);
+	c = begin_record(path);
 	assert_int_equal(mmr_record_keep(r, path, false), 0);
 	for (; i < MMR_RECORD_MAX + 10; i++)
 		assert_int_equal(mmr_record_add(r, i, c, &res), 0);
 	/* Killed here, in the middle of a line. */
 	mmr_record_free(r);
-	close(fd);
 	fd = open(path, O_WRONLY | O_APPEND);
 	assert_int_equal(write(fd, "{\"type\":\"run\",\"ru", 18), 18);
 	close(fd);
