@@ -16,6 +16,7 @@
 
 #include "../ops/clock.h"
 #include "../ops/rng.h"
+#include "../triage/finding.h"
 
 #define BATCH_NS 60000000000LL
 
@@ -120,33 +121,13 @@ char *mmr_ledger_batch_line(const struct mmr_ledger_batch *b)
 	return text;
 }
 
-/* One write a line, then the disk.  A write that ends early is taken back, so
- * that a full disk does not leave half a line. */
+/* A line, then the disk.  Takes the text; NULL: there was no memory for it. */
 static int append(struct mmr_ledger *l, char *text)
 {
-	size_t n = text ? strlen(text) : 0;
-	off_t end = lseek(l->fd, 0, SEEK_END);
-	char *line = text ? realloc(text, n + 2) : NULL;
-	ssize_t done;
-	int rc = 0;
+	int rc = text ? mmr_file_append_line(l->fd, text) : -ENOMEM;
 
-	if (!line || end < 0) {
-		rc = line ? -errno : -ENOMEM;
-		free(line ? line : text);
-		return rc;
-	}
-	line[n] = '\n';
-	done = write(l->fd, line, n + 1);
-	if (done != (ssize_t)n + 1) {
-		rc = done < 0 ? -errno : -ENOSPC;
-		if (done > 0 && ftruncate(l->fd, end)) {
-			/* Half a line: readers count it as damaged. */
-		}
-	} else if (fdatasync(l->fd)) {
-		rc = -errno;
-	}
-	free(line);
-	return rc;
+	free(text);
+	return !rc && fdatasync(l->fd) ? -errno : rc;
 }
 
 static int append_json(struct mmr_ledger *l, json_t *j)

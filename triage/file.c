@@ -3,10 +3,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "finding.h"
@@ -82,6 +84,24 @@ int mmr_file_write_sync(const char *path, const void *data, size_t n)
 	if (ret)
 		unlink(path);
 	return ret;
+}
+
+int mmr_file_append_line(int fd, const char *line)
+{
+	size_t n = strlen(line);
+	struct iovec parts[] = {{(void *)(uintptr_t)line, n},
+				{(void *)(uintptr_t) "\n", 1}};
+	off_t end = lseek(fd, 0, SEEK_END);
+	ssize_t done = end < 0 ? -1 : writev(fd, parts, 2);
+	int rc;
+
+	if (done == (ssize_t)n + 1)
+		return 0;
+	rc = done < 0 ? -errno : -ENOSPC;
+	if (done > 0 && ftruncate(fd, end)) {
+		/* Half a line stays: readers count it as damaged. */
+	}
+	return rc;
 }
 
 /* Into what is there already and no plain file. */

@@ -72,6 +72,9 @@ int mmr_write_file(const char *path, const void *data, size_t n)
 /* Writes and syncs; nothing is left of a file that did not get whole.  0 or
  * -errno. */
 int mmr_file_write_sync(const char *path, const void *data, size_t n);
+/* The line and its newline at the end of the file, in one write.  What a full
+ * disk cuts short is taken back.  0 or -errno. */
+int mmr_file_append_line(int fd, const char *line);
 /* The names in a folder are on the disk.  0 or -errno. */
 int mmr_file_sync_dir(const char *path);
 

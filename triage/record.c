@@ -66,30 +66,6 @@ void mmr_record_free(struct mmr_record *r)
 	free(r);
 }
 
-/* A line at the end of the file.  One that a full disk cuts short is taken
- * back; one that a kill cuts short is passed over by who reads it. */
-static int append(struct mmr_record *r, const char *text)
-{
-	size_t n = strlen(text);
-	off_t end = lseek(r->fd, 0, SEEK_END);
-	char *line = malloc(n + 1);
-	ssize_t done;
-	int rc = 0;
-
-	if (!line)
-		return -ENOMEM;
-	memcpy(line, text, n);
-	line[n] = '\n';
-	done = write(r->fd, line, n + 1);
-	if (done != (ssize_t)n + 1) {
-		rc = done < 0 ? -errno : -ENOSPC;
-		if (done > 0 && ftruncate(r->fd, end))
-			rc = -errno;
-	}
-	free(line);
-	return rc;
-}
-
 /* The file of its own, empty but for the head. */
 static int begin_file(struct mmr_record *r)
 {
@@ -99,7 +75,7 @@ static int begin_file(struct mmr_record *r)
 	r->fd = open(r->path,
 		     O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
 	if (!rc)
-		rc = r->fd < 0 ? -errno : append(r, head);
+		rc = r->fd < 0 ? -errno : mmr_file_append_line(r->fd, head);
 	free(head);
 	if (rc && r->fd >= 0) {
 		close(r->fd);
@@ -309,7 +285,7 @@ static int add_text(struct mmr_record *r, uint64_t number, char *text)
 	if (!rc && r->path) {
 		rc = r->fd < 0 ? begin_file(r) : 0;
 		if (!rc)
-			rc = append(r, text);
+			rc = mmr_file_append_line(r->fd, text);
 	}
 	if (rc || r->path) {
 		free(text);
