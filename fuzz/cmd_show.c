@@ -319,7 +319,6 @@ static int show_finding(const struct mmr_cmd_opts *o)
 	json_object_foreach (verdict, key, v)
 		if (strcmp(key, "verdict") && strcmp(key, "text"))
 			print_value(key, v);
-	print_value("ended by", json_object_get(evidence, "ended_by"));
 	copy_file("The case:", dir, "case.case");
 	copy_file("Stacks:", dir, "stacks.txt");
 	if (timeline) {

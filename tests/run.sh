@@ -89,16 +89,27 @@ run_scripts() {
 	done
 }
 
+# The profile hugetlb can make some kernels lose count of reserved huge pages
+# (corpus/open/known): what compares that count comes before it.
+last=tests/cli/profiles.t
+before_last() { printf '%s\n' "$@" | grep -vxF $last; }
+
 for set in "${@:-all}"; do
 	case $set in
 	all)
 		run_units
-		run_scripts 300 tests/*.t tests/cli/*.t
+		# shellcheck disable=SC2046 # one word each
+		run_scripts 300 tests/*.t $(before_last tests/cli/*.t)
 		run_scripts 900 tests/export/*.t
+		run_scripts 300 $last
 		;;
 	unit) run_units ;;
 	style) run_scripts 300 tests/*.t ;;
-	cli) run_scripts 1200 tests/cli/*.t tests/export/*.t ;;
+	cli)
+		# shellcheck disable=SC2046 # one word each
+		run_scripts 1200 $(before_last tests/cli/*.t) \
+			tests/export/*.t $last
+		;;
 	root) run_scripts 300 tests/cli/root-*.t ;;
 	report) run_scripts 300 tests/cli/report.t ;;
 	san)
