@@ -21,8 +21,8 @@ struct mmr_timing_range {
  * of them ended, a tenth more on both sides.
  *
  * Its aim is narrower: there the first call of the own side and the first one
- * of the other overlap, by the medians, and for an eighth of the one that comes
- * first at least.  The other side is the longest thread that has no offset at
+ * of the other overlap between the first eighth and the middle of each, by the
+ * medians (a loop counts from its begin to its last eighth).  The other side is the longest thread that has no offset at
  * this rendezvous, else the longest.  Where a thread waits for the end of a
  * process, what counts is that end and not the call that brings it about.
  */

@@ -15,6 +15,8 @@
  * the aimed ones alone: the same bounds, worked out by the same function from
  * the same table, without the rest.  Nothing is set by hand.
  *
+ * BENCH_ONLY: the scenarios whose names contain it.
+ *
  * Without arguments, and where there are two nodes: what needs these (in a
  * guest; see timing.sh).
  */
@@ -58,6 +60,7 @@ static const struct pair {
 	{"madvise with fault", TRACE_MADVISE, TRACE_FAULT},
 	{"mrelease with exit", TRACE_MRELEASE, TRACE_EXIT},
 	{"migrate with munmap", TRACE_MIGRATE, TRACE_MUNMAP},
+	{"munmap with migrate", TRACE_MUNMAP, TRACE_MIGRATE},
 	{"migrate with fault", TRACE_MIGRATE, TRACE_FAULT},
 	{"any of these", ANY, ANY},
 };
@@ -69,24 +72,49 @@ static const struct pair {
 	"    m0 = mmap len=1M prot=rw flags=private|anon\n"                    \
 	"    write m0 step=1p\n    signal ready\n    pause\n\n"
 
+/* clang-format off */
 /* S1: threads that map, write, unmap; one that makes threads. */
-#define S1_A(sync)                                                             \
-	"  thread A cpu=0\n    loop\n"                                         \
-	"      m0 = mmap len=2p prot=rw flags=shared|anon\n"                   \
-	"      write m0 step=1p\n" sync "      munmap m0\n    end\n"
+#define S1_A(sync) \
+	"  thread A cpu=0\n" \
+	"    loop\n" \
+	"      m0 = mmap len=2p prot=rw flags=shared|anon\n" \
+	"      write m0 step=1p\n" sync \
+	"      munmap m0\n" \
+	"    end\n"
 
-/* Two epochs a turn: B unmaps while A faults, then the other way round. */
-#define S1_FAULTS(skew_s, skew_t)                                              \
-	"  thread A cpu=0\n    loop\n"                                         \
-	"      m0 = mmap len=2p prot=rw flags=shared|anon\n"                   \
-	"      sync s\n      write m0 step=1p\n"                               \
-	"      sync t\n      munmap m0\n    end\n"                             \
-	"  thread B cpu=1\n"                                                   \
-	"    m1 = mmap len=2p prot=rw flags=shared|anon\n"                     \
-	"    write m1 step=1p\n    loop\n"                                     \
-	"      sync s skew=" skew_s "\n      munmap m1\n"                      \
-	"      m1 = mmap len=2p prot=rw flags=shared|anon\n"                   \
-	"      sync t skew=" skew_t "\n      write m1 step=1p\n    end\n"
+/* Two threads that map, write, unmap: when one writes the other one unmaps. */
+#define S1_FAULTS \
+	"  thread A cpu=0\n" \
+	"    m0 = mmap len=2p prot=rw flags=shared|anon\n" \
+	"    loop\n" \
+	"      sync a\n" \
+	"      write m0 step=1p\n" \
+	"      m1 = mmap len=2p prot=rw flags=shared|anon\n" \
+	"      sync b\n" \
+	"      munmap m0\n" \
+	"      sync c\n" \
+	"      write m1 step=1p\n" \
+	"      m0 = mmap len=2p prot=rw flags=shared|anon\n" \
+	"      sync d\n" \
+	"      munmap m1\n" \
+	"    end\n" \
+	"  thread B cpu=1\n" \
+	"    m2 = mmap len=2p prot=rw flags=shared|anon\n" \
+	"    write m2 step=1p\n" \
+	"    m3 = mmap len=2p prot=rw flags=shared|anon\n" \
+	"    loop\n" \
+	"      sync a skew=auto\n" \
+	"      munmap m2\n" \
+	"      sync b skew=auto\n" \
+	"      write m3 step=1p\n" \
+	"      m2 = mmap len=2p prot=rw flags=shared|anon\n" \
+	"      sync c skew=auto\n" \
+	"      munmap m3\n" \
+	"      sync d skew=auto\n" \
+	"      write m2 step=1p\n" \
+	"      m3 = mmap len=2p prot=rw flags=shared|anon\n" \
+	"    end\n"
+/* clang-format on */
 
 #define S2_K                                                                   \
 	HEAD VICTIM "process main\n  thread K\n"                               \
@@ -124,10 +152,10 @@ static const struct scenario {
 				  "      thread_join t0\n    end\n"
 	{"S1 timed, clone", S1_CLONE, NULL, false, false},
 	{"S1 aligned, clone", S1_CLONE, NULL, true, false},
-	{"S1 timed, faults", HEAD "process main\n" S1_FAULTS("auto", "auto"),
-	 NULL, false, false},
-	{"S1 aligned, faults", HEAD "process main\n" S1_FAULTS("auto", "auto"),
-	 NULL, true, false},
+	{"S1 timed, faults", HEAD "process main\n" S1_FAULTS, NULL, false,
+	 false},
+	{"S1 aligned, faults", HEAD "process main\n" S1_FAULTS, NULL, true,
+	 false},
 	{"S2 as reported",
 	 S2_K "    signal go\n    kill p0 KILL\n    process_reap p0\n"
 	      "  thread R\n    wait go\n"
@@ -465,7 +493,7 @@ static void report(int reps)
 }
 
 /* One turn more, first, for the calibration. */
-static void run_all(int reps, int64_t ns)
+static void run_all(int reps, int64_t ns, const char *only)
 {
 	size_t s, p;
 	int i;
@@ -475,6 +503,7 @@ static void run_all(int reps, int64_t ns)
 			double calls[PAIRS] = {0}, met[PAIRS] = {0}, cpu;
 
 			if (scenarios[s].nodes != nodes ||
+			    !strstr(scenarios[s].name, only) ||
 			    (scenarios[s].profile && i < 0))
 				continue;
 			cpu = run_scenario(&scenarios[s], i < 0 ? 0 : i, ns,
@@ -491,6 +520,7 @@ static void run_all(int reps, int64_t ns)
 
 int main(int argc, char **argv)
 {
+	const char *only = getenv("BENCH_ONLY");
 	int reps = argc > 2 ? atoi(argv[2]) : GUEST_REPS;
 	int64_t ns = (argc > 3 ? atoi(argv[3]) : GUEST_MS) * 1000000LL;
 
@@ -513,7 +543,7 @@ int main(int argc, char **argv)
 	       reps, (long long)ns / 1000000, SOAK_MS, bench_load());
 	printf("overlap: %d of %d kinds of events are there\n",
 	       trace_kinds(&trace), (int)TRACE_POINTS);
-	run_all(reps, ns);
+	run_all(reps, ns, only ? only : "");
 	report(reps);
 	printf("overlap: %llu events lost, load %s\n",
 	       (unsigned long long)trace.lost, bench_load());

@@ -13,6 +13,9 @@
  *   calibrated  a common instant, a few rounds to learn durations (as many as
  *               mmrace takes, MMR_CALIB_FIRST), then uniform
  *   ours        the same with the sweep of ops/sweep.h, aimed as skew=auto is
+ *               where the actor is a loop: what it does, it does to its end
+ *   ours, calls the same, aimed as where the actor is a single call; what that
+ *               costs where the window is anywhere in it all the same
  *   reused      no contestant, see window.c
  */
 #ifndef MMR_BENCH_WINDOW_H
@@ -33,7 +36,9 @@
 #define BENCH_LEAD_NS 1500
 #define BENCH_SPINS 2000
 #define BENCH_LEARN MMR_CALIB_FIRST /* rounds */
-#define BENCH_MARGIN 8		    /* as in ops/timing.c */
+#define BENCH_LOOP_REST 8	    /* as in ops/timing.c */
+#define BENCH_CALL_ENTRY 8
+#define BENCH_CALL_REST 2
 #define BENCH_A_NS 20000
 #define BENCH_B_NS 5000
 #define BENCH_WINDOW_NS 2000 /* between the two mprotects */
@@ -46,6 +51,7 @@ enum bench_way {
 	BENCH_FUZZY_SYNC,
 	BENCH_CALIBRATED, /* from here on with calibration */
 	BENCH_OURS,
+	BENCH_OURS_CALLS,
 	BENCH_REUSED,
 	BENCH_WAYS
 };
@@ -99,10 +105,9 @@ struct bench_race {
 static inline const char *bench_way_name(enum bench_way way)
 {
 	static const char *const names[] = {
-		"free-running",	  "barrier only",
-		"uniform +-1 ms", "log-uniform",
-		"fuzzy-sync",	  "calibrated uniform",
-		"ours",		  "(free, reused object)",
+		"free-running", "barrier only", "uniform +-1 ms",
+		"log-uniform",	"fuzzy-sync",	"calibrated uniform",
+		"ours",		"ours, calls",	"(free, reused object)",
 	};
 
 	return names[way];
@@ -222,7 +227,7 @@ static inline double bench_offset(const struct bench_race *r, int actor,
 				  uint64_t round)
 {
 	uint64_t key = mmr_rng_key(r->seed, (uint64_t)actor), u;
-	double lo, hi, m;
+	double lo, hi, from, to;
 
 	if (!actor)
 		return 0;
@@ -237,11 +242,18 @@ static inline double bench_offset(const struct bench_race *r, int actor,
 	hi = 1.1 * r->d[0];
 	if (r->way == BENCH_CALIBRATED)
 		return lo + bench_unit(u) * (hi - lo);
-	m = 1 - 1. / BENCH_MARGIN;
+	if (r->way == BENCH_OURS_CALLS) {
+		from = 1. / BENCH_CALL_ENTRY;
+		to = 1 - 1. / BENCH_CALL_REST;
+	} else {
+		from = 0;
+		to = 1 - 1. / BENCH_LOOP_REST;
+	}
 	u = mmr_sweep(key, (unsigned int)actor - 1, round, 0);
-	return (double)mmr_sweep_aim(u, (int64_t)lo, (int64_t)hi,
-				     (int64_t)(-m * r->m[actor]),
-				     (int64_t)(m * r->m[0]));
+	return (double)mmr_sweep_aim(
+		u, (int64_t)lo, (int64_t)hi,
+		(int64_t)(from * r->m[0] - to * r->m[actor]),
+		(int64_t)(to * r->m[0] - from * r->m[actor]));
 }
 
 /* A spinning barrier; the last one lets all go at one deadline. */

@@ -201,9 +201,9 @@ static void test_bounds(void **state)
 	/* Priors; on its own side, past the end of the loop, the delay too. */
 	assert_int_equal(r.hi, 22000);
 	assert_int_equal(r.lo, -(20000 + 3000) * 11 / 10);
-	/* One call of each side, an eighth of either. */
-	assert_int_equal(r.aim_lo, -20000 + 2500);
-	assert_int_equal(r.aim_hi, 20000 - 2500);
+	/* One call of each side, from its first eighth to its middle. */
+	assert_int_equal(r.aim_lo, 2500 - 10000);
+	assert_int_equal(r.aim_hi, 10000 - 2500);
 	mmr_calib_add(key, 10, 1000, 4000);
 	key.op = MMR_OP_write;
 	assert_true(mmr_timing_unknown(c));
@@ -213,14 +213,14 @@ static void test_bounds(void **state)
 	assert_int_equal(r.hi, 4400);
 	assert_int_equal(r.lo, -(600 + 3000) * 11 / 10);
 	/* By medians: 500 ns against 1000. */
-	assert_int_equal(r.aim_lo, -500 + 62);
-	assert_int_equal(r.aim_hi, 1000 - 125);
+	assert_int_equal(r.aim_lo, 125 - 250);
+	assert_int_equal(r.aim_hi, 500 - 62);
 	assert_true(mmr_timing_draws(c));
 	bound = mmr_timing_bound(c);
 	assert_non_null(bound);
 	text = mmr_case_print_stmt(mmr_case_stmt(bound, 7));
 	assert_string_equal(text, "sync s skew=-3960ns..4400ns "
-				  "aim=-438ns..875ns");
+				  "aim=-125ns..438ns");
 	free(text);
 	mmr_case_free(bound);
 	mmr_case_free(c);
@@ -238,32 +238,32 @@ static void test_aim(void **state)
 		{"thread A\nm0 = mmap len=1p prot=rw flags=private|anon\n"
 		 "sync s\nmprotect m0 prot=none\nmunmap m0\n"
 		 "thread B\nsync s skew=auto\nread m0 len=1\n",
-		 4, -400 + 50, 1000 - 125},
+		 4, 125 - 200, 500 - 50},
 		/* Four reads in a loop. */
 		{"thread A\nm0 = mmap len=1p prot=rw flags=private|anon\n"
 		 "sync s\nmprotect m0 prot=none\n"
 		 "thread B\nsync s skew=auto\nloop 4\nread m0 len=1\nend\n",
-		 3, -1600 + 200, 1000 - 125},
+		 3, 125 - 1400, 500},
 		/* After a delay of 1 us in the mean. */
 		{"thread A\nm0 = mmap len=1p prot=rw flags=private|anon\n"
 		 "sync s\nmprotect m0 prot=none\n"
 		 "thread B\nsync s skew=auto\ndelay 0..2us\nread m0 len=1\n",
-		 3, -1400 + 50, 1000 - 125 - 1000},
+		 3, 125 - 1200, 500 - 1050},
 		/* C is longer, but has an offset. */
 		{"thread A\nm0 = mmap len=1p prot=rw flags=private|anon\n"
 		 "sync s\nmprotect m0 prot=none\n"
 		 "thread B\nsync s skew=auto\nread m0 len=1\n"
 		 "thread C\nsync s skew=1us\nmunmap m0\n",
-		 3, -400 + 50, 1000 - 125},
+		 3, 125 - 200, 500 - 50},
 		/* The exit of 8 us begins with the end of a kill of 3 us. */
 		{"thread A\np0 = process_spawn idle\nsync s\nkill p0 KILL\n"
 		 "process_reap p0\n"
 		 "thread B\nsync s skew=auto\nprocess_mrelease p0\n",
-		 4, 3000, 11000 - 1000},
+		 4, 3000, 3000 + 4000},
 		{"thread A\np0 = process_spawn idle\nsync s skew=auto\n"
 		 "kill p0 KILL\nprocess_reap p0\n"
 		 "thread B\nsync s\nprocess_mrelease p0\n",
-		 1, -11000 + 1000, -3000},
+		 1, -3000 - 4000, -3000},
 	};
 	static const struct {
 		struct mmr_calib_key key;
