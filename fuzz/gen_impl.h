@@ -51,6 +51,7 @@ struct mmr_gen {
 	const char *said[MMR_GEN_SAID]; /* lines of set-ups */
 	int nsaid;
 	bool in_setup;
+	bool hidden; /* statements that the shadow does not get to see */
 	struct mmr_gen_object objects[MMR_GEN_OBJECTS];
 	int nobjects;
 	int nthreads; /* plain ones */
@@ -126,8 +127,9 @@ void mmr_gen_restore(struct mmr_gen_actor *a);
 
 /* gen_recipe.c: false when it cannot be used here. */
 bool mmr_gen_recipe(struct mmr_gen_actor *a, const char *name);
-/* The part of the first thread, of a server's thread, of the header. */
-void mmr_gen_recipe_set_up(struct mmr_gen_actor *a);
+/* The part of the first thread (early: ahead of the objects), of a server's
+ * thread, of the header. */
+void mmr_gen_recipe_set_up(struct mmr_gen_actor *a, bool early);
 bool mmr_gen_recipe_serves(const struct mmr_gen *g);
 void mmr_gen_recipe_server(struct mmr_gen_actor *a, bool at_end);
 void mmr_gen_recipe_heads(struct mmr_gen *g);

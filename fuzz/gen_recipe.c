@@ -361,7 +361,18 @@ bool mmr_gen_recipe(struct mmr_gen_actor *a, const char *name)
 	return true;
 }
 
-void mmr_gen_recipe_set_up(struct mmr_gen_actor *a)
+/* Ahead of all objects: nothing is drawn, and the shadow does not see it. */
+static void set_up_early(struct mmr_gen_actor *a, const struct mmr_recipe *r)
+{
+	char text[TEXT];
+	struct fill f = {.a = a, .out = text, .size = sizeof(text)};
+
+	a->g->hidden = true;
+	add_lines(&f, r->early);
+	a->g->hidden = false;
+}
+
+void mmr_gen_recipe_set_up(struct mmr_gen_actor *a, bool early)
 {
 	const struct mmr_weights *ops = &a->g->p->ops;
 	int i;
@@ -372,6 +383,10 @@ void mmr_gen_recipe_set_up(struct mmr_gen_actor *a)
 
 		if (!r || !a->g->use[i] || !r->setup[0] || !fits(a, r))
 			continue;
+		if (early) {
+			set_up_early(a, r);
+			continue;
+		}
 		if (!use(a, r, i, r->setup))
 			continue;
 		a->g->ready[i] = a->g->used[i] = 1;

@@ -195,12 +195,13 @@ void mmr_gen_set_up(struct mmr_gen_actor *a)
 {
 	struct mmr_gen *g = a->g;
 
+	mmr_gen_recipe_set_up(a, true);
 	/* First, so that it is the objects that find the pool at its edge. */
 	if (g->reserve && !g->kid_reserves)
 		reserve(a);
 	for (int i = 0; i < g->nobjects; i++)
 		set_up_object(a, &g->objects[i]);
-	mmr_gen_recipe_set_up(a);
+	mmr_gen_recipe_set_up(a, false);
 }
 
 void mmr_gen_set_up_kid(struct mmr_gen_actor *a, bool first)

@@ -73,7 +73,7 @@ struct mmr_stmt *mmr_gen_op(struct mmr_gen_actor *a, int id, const char *ref)
 
 void mmr_gen_done(struct mmr_gen_actor *a, struct mmr_stmt *s)
 {
-	if (!a->g->failed)
+	if (!a->g->failed && !a->g->hidden)
 		mmr_shadow_step(&a->g->shadow, s);
 }
 

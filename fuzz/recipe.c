@@ -109,6 +109,8 @@ static void parse_line(const char *s, int line)
 		put_line(r->head, s, line);
 		r->outside |= behind(s, "set") || strstr(s, "writes=") ||
 			      strstr(s, "swap>=");
+	} else if ((rest = behind(s, "early"))) {
+		put_line(r->early, rest, line);
 	} else if ((rest = behind(s, "setup"))) {
 		put_line(r->setup, rest, line);
 	} else if ((rest = behind(s, "server"))) {

@@ -32,6 +32,7 @@ struct mmr_recipe {
 	bool in_kid, in_body;
 	bool outside; /* its header changes the state of the machine */
 	const char *head[MMR_RECIPE_LINES];
+	const char *early[MMR_RECIPE_LINES];
 	const char *setup[MMR_RECIPE_LINES];
 	const char *server[MMR_RECIPE_LINES];
 	const char *closing[MMR_RECIPE_LINES];

@@ -126,7 +126,7 @@ dead_groups >"$WORK/before.dead"
 start=$(date +%s%N)
 (
 	[ -n "$cpu" ] && echo $BASHPID >"$cpu/cgroup.procs"
-	exec "$MMRACE" soak --time "$T" --jobs 2 --seed "${MMR_SEED:-1}" --quiet \
+	exec "$MMRACE" soak --time "$T" --jobs 2 --seed "${MMR_SEED:-1}" --quiet --known corpus/open/known \
 		--json --metrics "$WORK/metrics" --out "$WORK/out"
 ) >"$OUT" 2>"$ERR" &
 pid=$!
