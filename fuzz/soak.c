@@ -20,6 +20,8 @@
 #include "opts.h"
 
 #define FAILURES 20 /* of mmrace itself, one after the other: stop */
+#define PAUSE_FIRST_NS 50000000LL
+#define PAUSE_LAST_NS 5000000000LL
 
 static int64_t time_left(const struct mmr_soak *s)
 {
@@ -210,6 +212,40 @@ static void count(struct mmr_soak *s, const struct mmr_case *c, uint64_t seed,
 	pthread_mutex_unlock(&s->lock);
 }
 
+/*
+ * What keeps cases from running may pass: memory or processes that others take
+ * for a while.  Longer each time, so that FAILURES of them are a minute; at
+ * once when none ever ran.
+ */
+static void pause_for_failure(struct mmr_soak *s,
+			      const struct mmr_run_result *res)
+{
+	struct timespec slice = {0, PAUSE_FIRST_NS};
+	int64_t pause = PAUSE_FIRST_NS, until;
+	bool ran;
+	int n, i;
+
+	pthread_mutex_lock(&s->lock);
+	n = s->failures;
+	ran = s->stat.cases > 0;
+	pthread_mutex_unlock(&s->lock);
+	if (n == 1)
+		mmr_soak_say(s, "a case could not be run: %s", res->text);
+	if (n == FAILURES)
+		mmr_soak_say(s,
+			     "%d cases in a row could not be run, the last "
+			     "one: %s; that is the end of this soak",
+			     n, res->text);
+	if (!ran)
+		return;
+	for (i = 1; i < n && pause < PAUSE_LAST_NS; i++)
+		pause *= 2;
+	until = mmr_clock_monotonic() +
+		(pause < PAUSE_LAST_NS ? pause : PAUSE_LAST_NS);
+	while (!mmr_soak_over(s) && mmr_clock_monotonic() < until)
+		nanosleep(&slice, NULL);
+}
+
 static void one_case(struct mmr_soak_job *job, uint64_t seed, uint64_t number)
 {
 	struct mmr_soak *s = job->soak;
@@ -234,6 +270,8 @@ static void one_case(struct mmr_soak_job *job, uint64_t seed, uint64_t number)
 		keep_known(s, c, &res);
 	if (c)
 		count(s, c, seed, number, &res);
+	if (res.verdict == MMR_TOOL_FAILED)
+		pause_for_failure(s, &res);
 	if (!rc && res.verdict == MMR_NOTHING)
 		mmr_soak_suspect(job, c, seed, &res);
 	mmr_run_result_free(&res);

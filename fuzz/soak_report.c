@@ -242,6 +242,8 @@ json_t *mmr_soak_json(struct mmr_soak *s, const char *state)
 	json_object_set_new(j, "jobs", json_integer(o->jobs));
 	json_object_set_new(j, "seconds", json_real(mmr_soak_seconds(s)));
 	counts_json(s, j);
+	if (s->stat.failed)
+		json_object_set_new(j, "failure", json_string(s->stat.failure));
 	json_object_set_new(j, "null_bound_per_round",
 			    s->nfindings ? json_null()
 					 : json_real(null_bound(&s->stat)));

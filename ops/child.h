@@ -132,6 +132,9 @@ struct mmr_child {
 	 * was last looked, and when that was. */
 	uint64_t seen_delay_ns, seen_cpu_ns, seen_ticks;
 	uint32_t seen_holds;
+	/* Threads that this one made, and one of them to wait for. */
+	uint32_t spawned, mark_slot;
+	int32_t mark_tid;
 	uint8_t ordered;   /* waits for its turn: child_order.c */
 	uint64_t priority; /* while it may sleep */
 };

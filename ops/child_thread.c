@@ -15,6 +15,9 @@
 #include "case.h"
 #include "child_machine.h"
 
+#define MANY 64	      /* threads that may be on their way out */
+#define GONE_NS 50000 /* between two looks */
+#define GONE_TRIES 2000
 #define CLONE_FLAGS                                                            \
 	(0x100 /* VM */ | 0x200 /* FS */ | 0x400 /* FILES */ |                 \
 	 0x800 /* SIGHAND */ | 0x10000 /* THREAD */ | 0x40000 /* SYSVSEM */ |  \
@@ -185,6 +188,8 @@ struct mmr_child *mmr_thread_prepare(uint32_t slot, uint32_t thread,
 	c->shared_stats = !c->plain || pp->copies > 1;
 	c->hist_shift = c->area->hist_shift;
 	c->fault = 0;
+	c->spawned = 0;
+	c->mark_tid = 0;
 	begin_round(c);
 	return c;
 }
@@ -469,6 +474,25 @@ int64_t mmr_thread_vm_process(struct mmr_child *c, uint32_t slot,
 				    NULL, vm_main, n);
 }
 
+/*
+ * A thread that is joined wants a CPU once more to be gone.  On a busy one
+ * those of a loop pile up, until nothing can be started beside them: now and
+ * then the one of MANY before has to be gone.
+ */
+static void wait_for_gone(struct mmr_child *c, uint32_t slot, int32_t tid)
+{
+	int64_t pid = mmr_sys0(__NR_getpid);
+	int i;
+
+	for (i = 0; c->mark_tid && i < GONE_TRIES && !mmr_child_stopping(c) &&
+		    atomic_load(&c->slots[c->mark_slot].tid) != c->mark_tid &&
+		    !mmr_sys3(__NR_tgkill, pid, c->mark_tid, 0);
+	     i++)
+		mmr_sys_nanosleep(GONE_NS);
+	c->mark_slot = slot;
+	c->mark_tid = tid;
+}
+
 int64_t mmr_child_thread_spawn(struct mmr_child *c, const struct mmr_insn *in,
 			       uint32_t thread)
 {
@@ -497,6 +521,8 @@ int64_t mmr_child_thread_spawn(struct mmr_child *c, const struct mmr_insn *in,
 		return ret;
 	}
 	mmr_child_set_ref(c, in->dst, MMR_REF_THREAD, slot, seq);
+	if (++c->spawned % MANY == 0)
+		wait_for_gone(c, (uint32_t)slot, (int32_t)ret);
 	return 0;
 }
 
