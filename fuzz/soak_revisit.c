@@ -27,7 +27,9 @@
 #define PAUSES 5	     /* the longest pause of the last minute */
 #define KNOWN 1000	     /* calls of a kind before any is judged */
 #define WINDOW_NS 60000000000LL
-#define RUNS 40 /* of a suspect, at most */
+#define RUNS 40 /* of a suspect, at most, those that came to nothing included  \
+		 */
+#define USUAL 6 /* after so many the test has mostly decided */
 #define FALSE_ALARM 0.005
 #define MISSED 0.05
 #define RATE 0.5 /* of a case that is slow by itself */
@@ -155,15 +157,19 @@ static int find_suspect(struct mmr_soak *s, const struct mmr_case *c,
 	return -1;
 }
 
-/* Wald's test: true when the case is slow by itself. */
+/* Wald's test: true when the case is slow by itself; undecided at the deadline
+ * it is not. */
 static bool holds_up(struct mmr_soak_job *job, const struct mmr_case *c,
-		     int stmt, uint64_t limit, double null,
+		     int stmt, uint64_t limit, double null, int64_t deadline,
 		     struct mmr_soak_suspect *out)
 {
 	double sum = 0;
 	double hit = log(RATE / null), miss = log((1 - RATE) / (1 - null));
+	int i;
 
-	while (out->runs < RUNS && !mmr_soak_over(job->soak)) {
+	for (i = 0; i < RUNS && !mmr_soak_over(job->soak) &&
+		    mmr_clock_monotonic() < deadline;
+	     i++) {
 		struct mmr_run_result res = {0};
 
 		if (mmr_soak_run(job, c, true, &res))
@@ -207,7 +213,8 @@ void mmr_soak_suspect(struct mmr_soak_job *job, const struct mmr_case *c,
 {
 	struct mmr_soak *s = job->soak;
 	struct mmr_soak_suspect found = {.seed = seed};
-	int64_t start;
+	/* Once more as long as this run, so often. */
+	int64_t cost = USUAL * res->wall_ns, start;
 	uint64_t limit;
 	double null;
 	int stmt;
@@ -219,15 +226,16 @@ void mmr_soak_suspect(struct mmr_soak_job *job, const struct mmr_case *c,
 	null = 3 * (double)(s->suspects + 1) / (double)(s->stat.cases + 1);
 	pthread_mutex_unlock(&s->lock);
 	/* What was found goes first: it waits until its share is large enough
-	 * for a start. */
-	if (stmt < 0 || s->to_shrink || allowance(s) <= 0 || mmr_soak_over(s))
+	 * for a start.  So does a suspect: a debt would be paid by those that
+	 * come later, for minutes. */
+	if (stmt < 0 || s->to_shrink || allowance(s) < cost || mmr_soak_over(s))
 		return;
 	null = null > RATE / 2 ? RATE / 2 : null;
 	found.op = mmr_case_stmt(c, stmt)->op;
 	found.worst_ns = res->stmts[stmt].max_ns;
 	found.limit_ns = limit;
 	start = mmr_clock_monotonic();
-	if (holds_up(job, c, stmt, limit, null, &found)) {
+	if (holds_up(job, c, stmt, limit, null, start + 2 * cost, &found)) {
 		pthread_mutex_lock(&s->lock);
 		if (s->nconfirmed < MMR_SOAK_SUSPECTS)
 			s->confirmed[s->nconfirmed] = found;
