@@ -48,6 +48,8 @@ struct mmr_ref {
 	_Atomic int64_t b; /* MAPPING length; THREAD slot seq; PROCESS count */
 };
 
+#define MMR_HELD_REFS 4 /* more than an operation names */
+
 struct mmr_ref_value {
 	uint32_t kind;
 	int64_t a, b;
@@ -137,6 +139,13 @@ struct mmr_child {
 	int32_t mark_tid;
 	uint8_t ordered;   /* waits for its turn: child_order.c */
 	uint64_t priority; /* while it may sleep */
+	/* An operation that is followed reads each ref once (child_content.c),
+	 * so that what is marked is what it acts on: those that it has read. */
+	uint8_t once, nheld;
+	struct {
+		int64_t index;
+		struct mmr_ref_value v;
+	} held[MMR_HELD_REFS];
 };
 
 /* The plan of an op id. */

@@ -15,6 +15,22 @@
 #define MAPPED_STEP (1 << 20)
 #define MAPPED_OWN (1 << 17)
 
+/* The value that this operation has read first. */
+static void hold(struct mmr_child *c, int64_t index, struct mmr_ref_value *v)
+{
+	uint8_t i;
+
+	for (i = 0; i < c->nheld; i++)
+		if (c->held[i].index == index) {
+			*v = c->held[i].v;
+			return;
+		}
+	if (c->nheld < MMR_HELD_REFS) {
+		c->held[c->nheld].index = index;
+		c->held[c->nheld++].v = *v;
+	}
+}
+
 MMR_HOT struct mmr_ref_value mmr_child_ref(struct mmr_child *c, int64_t index,
 					   uint32_t kinds)
 {
@@ -33,6 +49,8 @@ MMR_HOT struct mmr_ref_value mmr_child_ref(struct mmr_child *c, int64_t index,
 		atomic_thread_fence(memory_order_acquire);
 	} while ((seq & 1) ||
 		 seq != atomic_load_explicit(&r->seq, memory_order_relaxed));
+	if (MMR_RARELY(c->once))
+		hold(c, index, &v);
 	if (!(v.kind & kinds))
 		v.kind = MMR_REF_NONE;
 	return v;

@@ -326,11 +326,8 @@ static int64_t stranger(struct mmr_child *c, const struct mmr_insn *in)
 	return mmr_content_plain(c, in);
 }
 
-int64_t mmr_content_run(struct mmr_child *c, const struct mmr_insn *in)
+static int64_t run_followed(struct mmr_child *c, const struct mmr_insn *in)
 {
-	if (atomic_load_explicit(&mmr_content_shared()->off,
-				 memory_order_relaxed))
-		return mmr_content_plain(c, in);
 	switch (in->op) {
 	case MMR_OP_write:
 		return mmr_content_touch(c, in, true);
@@ -381,6 +378,22 @@ int64_t mmr_content_run(struct mmr_child *c, const struct mmr_insn *in)
 	default:
 		return mmr_content_plain(c, in);
 	}
+}
+
+/* A ref may change between two looks: pages would be marked and others written,
+ * so that there is one. */
+int64_t mmr_content_run(struct mmr_child *c, const struct mmr_insn *in)
+{
+	int64_t ret;
+
+	if (atomic_load_explicit(&mmr_content_shared()->off,
+				 memory_order_relaxed))
+		return mmr_content_plain(c, in);
+	c->once = 1;
+	c->nheld = 0;
+	ret = run_followed(c, in);
+	c->once = 0;
+	return ret;
 }
 
 void mmr_content_reset(void)

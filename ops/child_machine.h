@@ -29,7 +29,7 @@
 #define MMR_STACKS_ADDR (MMR_CHILD_BASE + 0x300000)
 #define MMR_STACK_STRIDE 0x10000UL
 #define MMR_ALTSTACK_SIZE 0x8000UL
-#define MMR_CONTEXT_SIZE 256UL
+#define MMR_CONTEXT_SIZE 512UL
 
 #define MMR_AT(addr, type) ((type *)(uintptr_t)(addr))
 #define MMR_AREA_PTR MMR_AT(MMR_AREA_ADDR, struct mmr_area)

@@ -190,6 +190,7 @@ struct mmr_child *mmr_thread_prepare(uint32_t slot, uint32_t thread,
 	c->fault = 0;
 	c->spawned = 0;
 	c->mark_tid = 0;
+	c->once = 0;
 	begin_round(c);
 	return c;
 }

@@ -262,6 +262,45 @@ CASE
 	silent "content: silent about copies by ${how%% *}" "$WORK/copies.case"
 done
 
+# A ref that changes between the mark of its pages and the write: one run in
+# ten, when it was looked up for each.
+cat >"$WORK/renewed.case" <<'CASE'
+mmrace-case 1
+rounds  14 budget=1s
+expect  content
+
+process main
+  thread A
+    m1 = mmap len=32p prot=rw flags=private|anon
+    write m1 step=1p
+    signal go
+    loop 4
+      mlock m1 -> 0|ENOMEM|EAGAIN|EPERM
+      munmap m1
+      m1 = mmap len=32p prot=rw flags=private|anon
+      munlock m1
+      sync s1
+      write m1 step=1p
+    end
+  thread B cpu=other(A)
+    wait go
+    loop 4
+      write m1 step=1p
+      madvise m1 pageout off=14p len=11p
+      read m1 step=1p
+      sync s1 skew=-8698ns..25831ns aim=-77ns..2516ns
+      read m1 step=1p
+    end
+  thread C cpu=other(A)
+    wait go
+    loop until=done(A)
+      mlock m1 off=8p len=19p -> 0|ENOMEM|EAGAIN|EPERM
+      madvise m1 willneed off=11p len=15p
+      write m1 off=26p len=3p step=1p order=rand
+    end
+CASE
+silent 'content: silent about a ref that changes' "$WORK/renewed.case" 40
+
 # And a byte that changes behind its back, in each kind of place.
 pokes() { # NAME STATEMENTS
 	{
