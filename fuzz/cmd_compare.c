@@ -45,7 +45,8 @@ static const struct mmr_command command = {
 		"often.  The unit is the run: what is told from chance is "
 		"whether runs\ndiffer, by a permutation test, with at most 5 % "
 		"false alarms over all kinds\ntogether.  Where that does not "
-		"do, it says that it cannot tell.\n\n"
+		"do, it says that it cannot tell.  An exit is told by "
+		"the clock and by its time on\na CPU.\n\n"
 		"A and B are folders of soaks, records of `mmrace replay "
 		"--record`, or cases: those\nare run here, in turns, --runs of "
 		"each (default 20).  One CASE with --guest and\n--against is "
@@ -218,12 +219,14 @@ static json_t *figure_json(const struct mmr_compare_figure *f)
 
 static json_t *kind_json(const struct mmr_compare_kind *k)
 {
-	json_t *j = json_pack(
-		"{s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:f, s:f}", "kind",
-		k->name, "result", mmr_compare_name(k->word), "in_tail",
-		k->in_tail, "runs_a", k->runs_a, "runs_b", k->runs_b, "calls_a",
-		(json_int_t)k->calls_a, "calls_b", (json_int_t)k->calls_b,
-		"p_typical", k->p_typical, "p_tail", k->p_tail);
+	json_t *j = json_pack("{s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:f, s:f, "
+			      "s:f}",
+			      "kind", k->name, "result",
+			      mmr_compare_name(k->word), "in_tail", k->in_tail,
+			      "runs_a", k->runs_a, "runs_b", k->runs_b,
+			      "calls_a", (json_int_t)k->calls_a, "calls_b",
+			      (json_int_t)k->calls_b, "p_typical", k->p_typical,
+			      "p_tail", k->p_tail, "p_corrected", k->p_all);
 
 	for (int f = 0; f < MMR_FIGURES; f++)
 		json_object_set_new(j, mmr_figure_name(f),

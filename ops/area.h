@@ -23,7 +23,7 @@
 #include "program.h"
 
 #define MMR_AREA_MAGIC 0x6d6d72616365ULL /* "mmrace" */
-#define MMR_AREA_VERSION 5
+#define MMR_AREA_VERSION 6
 #define MMR_AREA_FD 3 /* mmrace-child finds the area here */
 #define MMR_AREA_ADDR 0x600000000UL /* and maps it there */
 
@@ -158,7 +158,9 @@ struct mmr_exit_stat {
 	uint64_t wall_ns, cpu_ns, delay_ns; /* sums; asleep is the rest */
 	uint64_t max_ns;
 	uint64_t delay_known; /* exits of which the run delay is known */
+	uint64_t cpu_max_ns;
 	uint32_t hist[MMR_HIST]; /* of ns >> 10 (1.024 us) */
+	uint32_t cpu_hist[MMR_HIST]; /* what of it was on a CPU, likewise */
 };
 
 struct mmr_area {

@@ -145,6 +145,14 @@ static void judge(struct mmr_proc_slot *p, uint64_t start, uint64_t ns)
 		      delay);
 }
 
+static void add_cpu(struct mmr_exit_stat *e, uint64_t ns)
+{
+	e->cpu_ns += ns;
+	if (ns > e->cpu_max_ns)
+		e->cpu_max_ns = ns;
+	e->cpu_hist[mmr_hist_index(ns >> 10)]++;
+}
+
 /* What the exit of a zombie cost.  Not for what we killed ourselves. */
 static void measure(struct mmr_proc_slot *p)
 {
@@ -169,8 +177,7 @@ static void measure(struct mmr_proc_slot *p)
 	 * last tick; an exit itself is the work of one task. */
 	cpu = mmr_sys_clock((int)((~(uint32_t)p->pid << 3) | 2));
 	cpu -= (int64_t)atomic_load(&p->cpu_at_exit_ns);
-	if (cpu > 0)
-		e->cpu_ns += (uint64_t)cpu < ns ? (uint64_t)cpu : ns;
+	add_cpu(e, cpu < 0 ? 0 : (uint64_t)cpu < ns ? (uint64_t)cpu : ns);
 	if (atomic_load(&p->delay_at_exit_ns) == ~0ULL ||
 	    !atomic_load(&p->host_pid))
 		return;

@@ -5,11 +5,10 @@
  * is shown and not tested: a burst in one run of forty calls moves it by more
  * than the changes that are looked for.)
  *
- *   permutation   the runs of both sides are dealt out anew, up to 10,000
- *                 times; how often is the difference of averages as large?
+ *   permutation   the runs of both sides are dealt out anew; how often is the
+ *                 largest difference of averages, of all kinds, as large?
  *   bootstrap     the runs of each side are drawn with replacement 2,000
  *                 times; where do 95 % of the ratios lie?
- *   Holm          both tests of all kinds are one family
  */
 #include "compare.h"
 
@@ -19,19 +18,18 @@
 #include <string.h>
 
 #include "../ops/rng.h"
+#include "compare_deal.h"
 #include "stat.h"
 
-#define DEALS 10000
 #define DRAWS 2000
-/* A permutation test ends when it has seen that many as large by chance: it
- * will not be significant any more (Besag and Clifford, Biometrika 1991). */
-#define ENOUGH 60
+#define CLIPPED 10 /* a tenth at either end */
 #define MANY 200   /* runs a side: the normal distribution does */
 #define MARGIN 1.1 /* within it, either way, is the same */
 
 /* The numbers of one kind: those of side a first. */
 struct sample {
 	double *x;
+	int *run;
 	int na, nb;
 };
 
@@ -43,20 +41,23 @@ const char *mmr_compare_name(enum mmr_compare_word w)
 	return (unsigned int)w < 4 ? names[w] : "?";
 }
 
-static int gather(const struct mmr_record_side *side, int kind,
-		  enum mmr_figure f, double *x)
+/* Adds this side's runs; before: those of the other side. */
+static void gather(const struct mmr_record_side *side, int kind,
+		   enum mmr_figure f, int before, struct sample *s)
 {
-	int n = 0;
-
 	for (int i = 0; i < side->nruns; i++) {
 		const struct mmr_record_run *run = &side->runs[i];
 
-		for (int k = 0; k < run->nparts; k++)
-			if (run->parts[k].kind == kind)
-				/* No duration is 0; the clock may say so. */
-				x[n++] = log(fmax(run->parts[k].figure[f], 1));
+		for (int k = 0; k < run->nparts; k++) {
+			if (run->parts[k].kind != kind)
+				continue;
+			/* No duration is 0; the clock may say so. */
+			s->x[s->na + s->nb] =
+				log(fmax(run->parts[k].figure[f], 1));
+			s->run[s->na + s->nb] = before + i;
+			*(before ? &s->nb : &s->na) += 1;
+		}
 	}
-	return n;
 }
 
 static double mean_of(const double *x, int n)
@@ -66,41 +67,6 @@ static double mean_of(const double *x, int n)
 	for (int i = 0; i < n; i++)
 		sum += x[i];
 	return n ? sum / n : 0;
-}
-
-/* Two-sided p; the deal as it was counts as one of them. */
-static double permute(const struct sample *s, uint64_t key)
-{
-	double seen = fabs(mean_of(s->x + s->na, s->nb) - mean_of(s->x, s->na));
-	double total = mean_of(s->x, s->na + s->nb) * (s->na + s->nb);
-	struct mmr_rng rng = {.key = key};
-	int n = s->na + s->nb, as_large = 1, deals = 0;
-	double *x = malloc((size_t)n * sizeof(*x));
-
-	if (!x)
-		return 1;
-	memcpy(x, s->x, (size_t)n * sizeof(*x));
-	while (deals < DEALS && as_large <= ENOUGH) {
-		double sum = 0;
-
-		deals++;
-
-		for (int i = 0; i < s->na; i++) {
-			int j = i + (int)mmr_rng_below(mmr_rng_next(&rng),
-						       (uint64_t)(n - i));
-			double t = x[i];
-
-			x[i] = x[j];
-			x[j] = t;
-			sum += x[i];
-		}
-		/* Rounding must not tell equal differences apart. */
-		if (fabs((total - sum) / s->nb - sum / s->na) >=
-		    seen * (1 - 1e-9))
-			as_large++;
-	}
-	free(x);
-	return (double)as_large / (deals + 1);
 }
 
 static int by_value(const void *a, const void *b)
@@ -153,12 +119,35 @@ static void bootstrap(const struct sample *s, uint64_t key,
 	f->hi = exp(d[DRAWS - 1 - DRAWS / 40]);
 }
 
+/*
+ * Runs among the outer tenths of both sides together count as what is just
+ * within them: one that met a burst must not hide what all the others say.
+ * Which they are does not depend on the sides, so that the permutation test
+ * stays exact.
+ */
+static void clip(const struct sample *s, double *sorted)
+{
+	int n = s->na + s->nb, cut = n / CLIPPED;
+
+	memcpy(sorted, s->x, (size_t)n * sizeof(*sorted));
+	qsort(sorted, (size_t)n, sizeof(*sorted), by_value);
+	for (int i = 0; i < n; i++)
+		s->x[i] = fmin(fmax(s->x[i], sorted[cut]), sorted[n - 1 - cut]);
+}
+
+/* What the tests are of; the numbers stay until they are done. */
+struct pool {
+	double *x, *sorted;
+	int *run, n;
+	struct mmr_deal_test *tests; /* two a kind: median, p99 */
+	int ntests;
+};
+
 static void compare_kind(const struct mmr_record_side *a, int ka,
-			 const struct mmr_record_side *b, int kb, double *x,
-			 struct mmr_compare_kind *out)
+			 const struct mmr_record_side *b, int kb,
+			 struct pool *pool, struct mmr_compare_kind *out)
 {
 	uint64_t key = mmr_rng_key_str(0, a->kinds[ka].name);
-	struct sample s = {.x = x};
 
 	memset(out, 0, sizeof(*out));
 	out->name = a->kinds[ka].name;
@@ -166,87 +155,107 @@ static void compare_kind(const struct mmr_record_side *a, int ka,
 	out->runs_b = b->kinds[kb].runs;
 	out->calls_a = a->kinds[ka].hist.n;
 	out->calls_b = b->kinds[kb].hist.n;
-	out->p_typical = out->p_tail = 1;
 	for (int f = 0; f < MMR_FIGURES; f++) {
 		struct mmr_compare_figure *fig = &out->figure[f];
+		struct sample s = {
+			.x = pool->x + pool->n,
+			.run = pool->run + pool->n,
+		};
 
 		fig->a = mmr_figure_of(&a->kinds[ka].hist, f);
 		fig->b = mmr_figure_of(&b->kinds[kb].hist, f);
-		s.na = gather(a, ka, f, x);
-		s.nb = gather(b, kb, f, x + s.na);
-		bootstrap(&s, mmr_rng_key(key, (uint64_t)f), fig);
-		if (s.na < MMR_COMPARE_RUNS || s.nb < MMR_COMPARE_RUNS)
-			continue;
+		gather(a, ka, f, 0, &s);
+		gather(b, kb, f, a->nruns, &s);
 		if (f == MMR_FIGURE_P50)
-			out->p_typical = permute(&s, mmr_rng_key(key, 100));
-		else if (f == MMR_FIGURE_P99)
-			out->p_tail = permute(&s, mmr_rng_key(key, 101));
-	}
-}
-
-/* One test of the family. */
-struct test {
-	double p;
-	struct mmr_compare_kind *kind;
-	bool tail;
-};
-
-/* Of equal ones the median first: it says more than a few calls of the tail. */
-static int by_p(const void *a, const void *b)
-{
-	const struct test *x = a, *y = b;
-
-	if (x->p != y->p)
-		return x->p < y->p ? -1 : 1;
-	return (int)x->tail - (int)y->tail;
-}
-
-static void say(struct mmr_compare_kind *k, bool tail)
-{
-	const struct mmr_compare_figure *f =
-		&k->figure[tail ? MMR_FIGURE_P99 : MMR_FIGURE_P50];
-
-	if (k->word != MMR_COMPARE_CANNOT_TELL || f->ratio == 1)
-		return; /* the smaller p has spoken */
-	k->word = f->ratio > 1 ? MMR_COMPARE_SLOWER : MMR_COMPARE_FASTER;
-	k->in_tail = tail;
-}
-
-/* Holm: the smallest p against level / m, the next against level / (m - 1),
- * until one fails. */
-static int decide(struct mmr_compare *c)
-{
-	struct test *t = calloc((size_t)c->nkinds * 2 + 1, sizeof(*t));
-	int m = 0;
-
-	if (!t)
-		return -ENOMEM;
-	for (int i = 0; i < c->nkinds; i++) {
-		struct mmr_compare_kind *k = &c->kinds[i];
-
-		if (k->runs_a < MMR_COMPARE_RUNS ||
-		    k->runs_b < MMR_COMPARE_RUNS)
+			clip(&s, pool->sorted);
+		bootstrap(&s, mmr_rng_key(key, (uint64_t)f), fig);
+		if (f != MMR_FIGURE_P50 && f != MMR_FIGURE_P99)
 			continue;
-		t[m++] = (struct test){k->p_typical, k, false};
-		t[m++] = (struct test){k->p_tail, k, true};
+		pool->tests[pool->ntests++] = (struct mmr_deal_test){
+			.x = s.x, .run = s.run, .n = s.na + s.nb};
+		pool->n += s.na + s.nb;
 	}
-	qsort(t, (size_t)m, sizeof(*t), by_p);
-	for (int i = 0; i < m && t[i].p <= MMR_COMPARE_LEVEL / (m - i); i++) {
-		say(t[i].kind, t[i].tail);
-		c->differs = true;
-	}
-	free(t);
-	for (int i = 0; i < c->nkinds; i++) {
-		struct mmr_compare_kind *k = &c->kinds[i];
-		const struct mmr_compare_figure *f = &k->figure[MMR_FIGURE_P50];
+}
 
-		if (k->word == MMR_COMPARE_CANNOT_TELL &&
-		    k->runs_a >= MMR_COMPARE_RUNS &&
-		    k->runs_b >= MMR_COMPARE_RUNS && f->lo > 1 / MARGIN &&
-		    f->hi < MARGIN)
-			k->word = MMR_COMPARE_SAME;
+static void decide(struct mmr_compare_kind *k,
+		   const struct mmr_deal_test *typical,
+		   const struct mmr_deal_test *tail)
+{
+	/* Of equal ones the median: it says more than a few calls of the
+	 * tail. */
+	bool in_tail = tail->p_all < typical->p_all;
+	const struct mmr_compare_figure *f =
+		&k->figure[in_tail ? MMR_FIGURE_P99 : MMR_FIGURE_P50];
+
+	k->p_typical = typical->p;
+	k->p_tail = tail->p;
+	k->p_all = fmin(typical->p_all, tail->p_all);
+	if (k->p_all <= MMR_COMPARE_LEVEL) {
+		k->word =
+			f->ratio > 1 ? MMR_COMPARE_SLOWER : MMR_COMPARE_FASTER;
+		k->in_tail = in_tail;
+		return;
 	}
-	return 0;
+	f = &k->figure[MMR_FIGURE_P50];
+	if (k->runs_a >= MMR_COMPARE_RUNS && k->runs_b >= MMR_COMPARE_RUNS &&
+	    f->lo > 1 / MARGIN && f->hi < MARGIN)
+		k->word = MMR_COMPARE_SAME;
+}
+
+static void pool_free(struct pool *p)
+{
+	free(p->x);
+	free(p->sorted);
+	free(p->run);
+	free(p->tests);
+}
+
+static int pool_new(struct pool *p, const struct mmr_record_side *a,
+		    const struct mmr_record_side *b)
+{
+	/* A figure more than the two that are tested. */
+	size_t runs = (size_t)(a->nruns + b->nruns) + 1, n = runs;
+
+	for (int i = 0; i < a->nkinds; i++)
+		n += 2 * (size_t)a->kinds[i].runs;
+	for (int i = 0; i < b->nkinds; i++)
+		n += 2 * (size_t)b->kinds[i].runs;
+	memset(p, 0, sizeof(*p));
+	p->x = malloc(n * sizeof(*p->x));
+	p->run = malloc(n * sizeof(*p->run));
+	p->sorted = malloc(runs * sizeof(*p->sorted));
+	p->tests = calloc(2 * (size_t)a->nkinds + 1, sizeof(*p->tests));
+	if (p->x && p->run && p->sorted && p->tests)
+		return 0;
+	pool_free(p);
+	return -ENOMEM;
+}
+
+static int compare_times(const struct mmr_record_side *a,
+			 const struct mmr_record_side *b,
+			 struct mmr_compare *out)
+{
+	struct pool pool;
+	int rc = pool_new(&pool, a, b);
+
+	if (rc)
+		return rc;
+	for (int i = 0; i < a->nkinds; i++)
+		for (int j = 0; j < b->nkinds; j++)
+			if (!strcmp(a->kinds[i].name, b->kinds[j].name))
+				compare_kind(a, i, b, j, &pool,
+					     &out->kinds[out->nkinds++]);
+	rc = mmr_deal(pool.tests, pool.ntests, a->nruns, b->nruns,
+		      MMR_COMPARE_RUNS, mmr_rng_key_str(0, "deals"));
+	for (int i = 0; !rc && i < out->nkinds; i++) {
+		struct mmr_compare_kind *k = &out->kinds[i];
+
+		decide(k, &pool.tests[2 * i], &pool.tests[2 * i + 1]);
+		out->differs |= k->word == MMR_COMPARE_SLOWER ||
+				k->word == MMR_COMPARE_FASTER;
+	}
+	pool_free(&pool);
+	return rc;
 }
 
 /* log of n choose k. */
@@ -318,28 +327,16 @@ static int by_name(const void *a, const void *b)
 int mmr_compare(const struct mmr_record_side *a,
 		const struct mmr_record_side *b, struct mmr_compare *out)
 {
-	double *x = malloc((size_t)(a->nruns + b->nruns + 1) * sizeof(*x));
 	int rc;
 
 	memset(out, 0, sizeof(*out));
 	out->kinds = calloc((size_t)a->nkinds + 1, sizeof(*out->kinds));
-	if (!x || !out->kinds) {
-		free(x);
-		mmr_compare_free(out);
-		return -ENOMEM;
-	}
-	for (int i = 0; i < a->nkinds; i++)
-		for (int j = 0; j < b->nkinds; j++)
-			if (!strcmp(a->kinds[i].name, b->kinds[j].name))
-				compare_kind(a, i, b, j, x,
-					     &out->kinds[out->nkinds++]);
-	free(x);
-	qsort(out->kinds, (size_t)out->nkinds, sizeof(*out->kinds), by_name);
-	rc = decide(out);
+	rc = out->kinds ? compare_times(a, b, out) : -ENOMEM;
 	if (rc) {
 		mmr_compare_free(out);
 		return rc;
 	}
+	qsort(out->kinds, (size_t)out->nkinds, sizeof(*out->kinds), by_name);
 	compare_rates(a, b, out);
 	return 0;
 }

@@ -7,8 +7,9 @@
  * difference in a fifth of all comparisons of a thing with itself
  * (section 4 of the project's notes on algorithms: simulated).  So each run is
  * one number for each kind of call, a permutation test of runs says whether
- * there is a difference, resampling of runs how large, and Holm's correction
- * keeps the chance of any false alarm at 5 % over all kinds.
+ * there is a difference, resampling of runs how large.  The test is one for all
+ * kinds together (compare_deal.h): 5 % is the chance of any false alarm in
+ * them.
  */
 #ifndef MMR_TRIAGE_COMPARE_H
 #define MMR_TRIAGE_COMPARE_H
@@ -39,6 +40,7 @@ struct mmr_compare_kind {
 	uint64_t calls_a, calls_b;
 	struct mmr_compare_figure figure[MMR_FIGURES]; /* ns */
 	double p_typical, p_tail; /* of the permutation tests, uncorrected */
+	double p_all; /* the smaller one, corrected over all kinds */
 	enum mmr_compare_word word;
 	bool in_tail; /* what the word is about: the p99, or the median */
 };

@@ -195,6 +195,9 @@ static json_t *kinds_of(const struct mmr_case *c,
 	for (int i = 0; i < res->nexits && !rc; i++) {
 		snprintf(name, sizeof(name), "exit %s", res->exits[i].proc);
 		rc = add_kind(kinds, name, res->exits[i].hist);
+		snprintf(name, sizeof(name), "exit %s on CPU",
+			 res->exits[i].proc);
+		rc = rc ? rc : add_kind(kinds, name, res->exits[i].cpu_hist);
 	}
 	if (rc) {
 		json_decref(kinds);

@@ -58,6 +58,9 @@ static json_t *exit_to_json(const struct mmr_exit_measure *m)
 	json_object_set_new(j, "asleep", num(m->asleep_ns));
 	if (m->hist)
 		json_object_set_new(j, "hist", mmr_histogram_json(m->hist));
+	if (m->cpu_hist)
+		json_object_set_new(j, "cpu_hist",
+				    mmr_histogram_json(m->cpu_hist));
 	return j;
 }
 
@@ -135,9 +138,9 @@ static char *dup(const json_t *j, const char *key)
 }
 
 /* NULL when there is none, or none that makes sense. */
-static struct mmr_histogram *hist_from_json(const json_t *j)
+static struct mmr_histogram *hist_from_json(const json_t *j, const char *key)
 {
-	const json_t *hist = json_object_get(j, "hist");
+	const json_t *hist = json_object_get(j, key);
 	struct mmr_histogram *h = hist ? malloc(sizeof(*h)) : NULL;
 
 	if (h && mmr_histogram_from_json(hist, h)) {
@@ -161,7 +164,7 @@ static void measure_from_json(const json_t *j, struct mmr_measure *m)
 	m->p50_ns = get(j, "p50");
 	m->p95_ns = get(j, "p95");
 	m->p99_ns = get(j, "p99");
-	m->hist = hist_from_json(j);
+	m->hist = hist_from_json(j, "hist");
 	for (size_t i = 0; i < json_array_size(errs) && i < MMR_ERRS; i++) {
 		const json_t *e = json_array_get(errs, i);
 
@@ -194,7 +197,8 @@ static void exit_from_json(const json_t *j, const struct mmr_case *c,
 	m->cpu_ns = get(j, "cpu");
 	m->delay_ns = get(j, "delay");
 	m->asleep_ns = get(j, "asleep");
-	m->hist = hist_from_json(j);
+	m->hist = hist_from_json(j, "hist");
+	m->cpu_hist = hist_from_json(j, "cpu_hist");
 }
 
 int mmr_result_from_json(const json_t *j, const struct mmr_case *c,

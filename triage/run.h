@@ -80,7 +80,7 @@ struct mmr_exit_measure {
 	const char *proc; /* name in the case, or "idle"; owned by the case */
 	uint64_t count, p50_ns, p95_ns, p99_ns, mean_ns, stdev_ns, max_ns;
 	uint64_t wall_ns, cpu_ns, delay_ns, asleep_ns; /* sums */
-	struct mmr_histogram *hist; /* NULL when count is 0 */
+	struct mmr_histogram *hist, *cpu_hist; /* NULL when count is 0 */
 };
 
 struct mmr_run_result {

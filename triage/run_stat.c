@@ -134,21 +134,31 @@ static double deviation(const struct mmr_exit_stat *e, double mean)
 	return e->count > 1 ? sqrt(sum / (double)(e->count - 1)) : 0;
 }
 
+/* NULL: no memory. */
+static struct mmr_histogram *exit_hist(const uint32_t hist[MMR_HIST],
+				       uint64_t sum_ns, uint64_t max_ns)
+{
+	struct mmr_histogram *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	for (unsigned int i = 0; i < MMR_HIST; i++)
+		if (hist[i])
+			mmr_histogram_add(h, middle((int)i, EXIT_SHIFT),
+					  hist[i]);
+	h->sum_ns = sum_ns;
+	h->max_ns = max_ns;
+	return h;
+}
+
 static void measure_exit(const struct mmr_exit_stat *e,
 			 struct mmr_exit_measure *m)
 {
 	m->count = e->count;
 	if (!m->count)
 		return;
-	m->hist = calloc(1, sizeof(*m->hist));
-	for (int i = 0; m->hist && i < MMR_HIST; i++)
-		if (e->hist[i])
-			mmr_histogram_add(m->hist, middle(i, EXIT_SHIFT),
-					  e->hist[i]);
-	if (m->hist) {
-		m->hist->sum_ns = e->wall_ns;
-		m->hist->max_ns = e->max_ns;
-	}
+	m->hist = exit_hist(e->hist, e->wall_ns, e->max_ns);
+	m->cpu_hist = exit_hist(e->cpu_hist, e->cpu_ns, e->cpu_max_ns);
 	m->wall_ns = e->wall_ns;
 	m->cpu_ns = e->cpu_ns;
 	m->delay_ns = e->delay_ns;
@@ -211,8 +221,10 @@ void mmr_run_result_free(struct mmr_run_result *res)
 {
 	for (int i = 0; i < res->nstmts; i++)
 		free(res->stmts[i].hist);
-	for (int i = 0; i < res->nexits; i++)
+	for (int i = 0; i < res->nexits; i++) {
 		free(res->exits[i].hist);
+		free(res->exits[i].cpu_hist);
+	}
 	free(res->stmts);
 	free(res->exits);
 	json_decref(res->evidence);

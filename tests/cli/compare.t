@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Red when an exit that has four times as much to do is not called slower, when
-# the kind of call that both share is, when JSON and text say different things,
-# or when what cannot be compared is compared.
+# Red when an exit that has four times as much to do is not called slower, by
+# the clock and by its time on a CPU, when the kind of call that both share is,
+# when JSON and text say different things, or when what cannot be compared is
+# compared.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../exit-case.sh"
 
@@ -13,6 +14,8 @@ exit_case 32M 3 >"$WORK/large.case"
 t_run "$MMRACE" compare "$WORK/small.case" "$WORK/large.case" --runs 12 --quiet
 t_rc 'two cases: a difference is exit code 1' 1
 t_match 'the exit is slower' "$OUT" '^exit kid +slower +p50'
+t_match 'also in what of it was on a CPU' "$OUT" \
+	'^exit kid on CPU +slower +p50'
 t_match 'the table has its percentiles' "$OUT" '^  p99\.9 .*%.*\(.* to .*\)$'
 # The one kill a round is the same call; process_spawn forks the same parent.
 ! grep -Eq '^process_spawn +slower' "$OUT"

@@ -2,8 +2,11 @@
 /*
  * Red when a thing compared with itself differs more often than promised,
  * when a difference that is there is not found, when Fisher's p is not R's
- * fisher.test(), when histograms lose something in a merge or in JSON, or
- * when a record is not read back as it was written.
+ * fisher.test(), when a permutation test does not give the p that counting all
+ * deals gives, when figures that are one and the same are corrected for being
+ * many, when one run far off hides what the others say, when histograms lose
+ * something in a merge or in JSON, or when a record is not read back as it was
+ * written.
  */
 #include <fcntl.h>
 #include <math.h>
@@ -19,6 +22,7 @@
 
 #include "../../ops/rng.h"
 #include "../../triage/compare.h"
+#include "../../triage/compare_deal.h"
 
 static void test_histogram(void **state)
 {
@@ -198,6 +202,62 @@ static void test_few(void **state)
 	mmr_record_side_free(&b);
 }
 
+/* Four runs against four, all of a above all of b: 2 of the 70 deals are as
+ * far apart.  Fifty figures that are the same one, and one of noise. */
+static void test_deal(void **state)
+{
+	static const double x[] = {5, 6, 7, 8, 1, 2, 3, 4};
+	static const double noise[] = {1, 5, 2, 4, 3, 1, 4, 5};
+	static const double flat[] = {3, 3, 3, 3, 3, 3, 3, 3};
+	static const int run[] = {0, 1, 2, 3, 4, 5, 6, 7};
+	struct mmr_deal_test t[52];
+
+	(void)state;
+	for (int i = 0; i < 52; i++)
+		t[i] = (struct mmr_deal_test){.x = x, .run = run, .n = 8};
+	t[7].x = noise;
+	t[51].x = flat;
+	assert_int_equal(mmr_deal(t, 52, 4, 4, 1, 3), 0);
+	for (int i = 0; i < 52; i++)
+		assert_true(t[i].p <= t[i].p_all);
+	/* Of 10,000 deals: the standard error is 0.0017. */
+	assert_true(fabs(t[0].p - 2.0 / 70) < 0.007);
+	assert_true(t[0].p_all < t[0].p + 0.05 && t[0].p_all == t[50].p_all);
+	assert_true(t[7].p > 0.3);
+	assert_true(t[51].p == 1 && t[51].p_all == 1);
+	/* The noise alone is not better off for coming behind. */
+	assert_true(t[7].p_all >= t[0].p_all);
+	/* Fewer than five a side say nothing. */
+	assert_int_equal(mmr_deal(t, 52, 4, 4, 5, 3), 0);
+	assert_true(t[0].p == 1 && t[0].p_all == 1);
+	assert_int_equal(mmr_deal(t, 0, 4, 4, 5, 3), 0);
+}
+
+/* A run in ten is thirty times as slow, on either side. */
+static void test_far_off(void **state)
+{
+	struct mmr_record_side side[2];
+	struct mmr_rng rng = {.key = 11};
+	struct mmr_compare c;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		make_side(&side[i], 20, i ? 1.5 : 1, &rng);
+		for (int r = 0; r < 2; r++)
+			for (int f = 0; f < MMR_FIGURES; f++)
+				side[i].runs[9 * r + i].parts[0].figure[f] *=
+					30;
+	}
+	assert_int_equal(mmr_compare(&side[0], &side[1], &c), 0);
+	assert_int_equal(c.kinds[0].word, MMR_COMPARE_SLOWER);
+	assert_false(c.kinds[0].in_tail);
+	assert_true(c.kinds[0].p_all <= MMR_COMPARE_LEVEL);
+	assert_true(c.kinds[0].p_all >= c.kinds[0].p_typical);
+	mmr_compare_free(&c);
+	mmr_record_side_free(&side[0]);
+	mmr_record_side_free(&side[1]);
+}
+
 static const char text[] = "mmrace-case 1\n"
 			   "process main\n"
 			   "  thread A\n"
@@ -224,7 +284,10 @@ static void test_record(void **state)
 {
 	struct mmr_measure stmts[5] = {{0}};
 	struct mmr_histogram h = {0};
-	struct mmr_run_result res = {.nstmts = 4, .stmts = stmts};
+	struct mmr_exit_measure out = {
+		.proc = "main", .hist = &h, .cpu_hist = &h};
+	struct mmr_run_result res = {
+		.nstmts = 4, .stmts = stmts, .nexits = 1, .exits = &out};
 	char path[] = "/tmp/mmrace-record-XXXXXX", why[400];
 	struct mmr_record *r = mmr_record_new("a \"case\"");
 	struct mmr_record_side side;
@@ -249,9 +312,10 @@ static void test_record(void **state)
 	for (int i = 1; i < side.nruns; i++)
 		assert_true(side.runs[i].number - side.runs[i - 1].number ==
 			    side.runs[1].number - side.runs[0].number);
-	/* mmap, and munmap of both statements; a pause is none. */
-	assert_int_equal(side.nkinds, 2);
-	for (int i = 0; i < 2; i++)
+	/* mmap, and munmap of both statements; a pause is none.  The exit of
+	 * main, and what of it was on a CPU. */
+	assert_int_equal(side.nkinds, 4);
+	for (int i = 0; i < 4; i++)
 		assert_int_equal(
 			side.kinds[i].hist.n,
 			(strstr(side.kinds[i].name, "munmap") ? 6 : 3) *
@@ -323,6 +387,8 @@ int main(void)
 		cmocka_unit_test(test_null),
 		cmocka_unit_test(test_slower),
 		cmocka_unit_test(test_few),
+		cmocka_unit_test(test_deal),
+		cmocka_unit_test(test_far_off),
 		cmocka_unit_test(test_record),
 		cmocka_unit_test(test_record_file),
 	};

@@ -20,6 +20,7 @@
 #include "../../ops/clock.h"
 #include "../../triage/guest_image.h"
 #include "../../triage/guest_wire.h"
+#include "../../triage/histogram.h"
 #include "../../triage/result_json.h"
 
 #define SEC 1000000000LL
@@ -188,6 +189,8 @@ static void fill(struct mmr_run_result *r)
 	r->exits[0].proc = "main";
 	r->exits[0].count = 6;
 	r->exits[0].asleep_ns = 99;
+	r->exits[0].cpu_hist = calloc(1, sizeof(*r->exits[0].cpu_hist));
+	mmr_histogram_add(r->exits[0].cpu_hist, 5000, 6);
 	r->evidence = json_pack("{s:i}", "a", 1);
 	r->stacks = strdup("stack\n");
 }
@@ -227,6 +230,9 @@ static void test_result(void **state)
 	assert_ptr_equal(b.exits[0].proc, c->procs[0]->name);
 	assert_int_equal(b.exits[0].count, 6);
 	assert_int_equal(b.exits[0].asleep_ns, 99);
+	assert_null(b.exits[0].hist);
+	assert_memory_equal(b.exits[0].cpu_hist, a.exits[0].cpu_hist,
+			    sizeof(*a.exits[0].cpu_hist));
 	assert_true(json_equal(a.evidence, b.evidence));
 	assert_string_equal(b.stacks, "stack\n");
 	assert_null(b.log);
