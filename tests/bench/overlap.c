@@ -34,6 +34,8 @@
 #define GUEST_REPS 20
 #define GUEST_MS 2000
 #define ANY (-1) /* of the calls; a fault, too, where it is the partner */
+#define BEGINS                                                                 \
+	(-2) /* a fault, but only where its tracepoint lies in the call */
 
 struct span {
 	uint64_t begin, end;
@@ -51,6 +53,7 @@ static const struct pair {
 	int call, partner;
 } pairs[] = {
 	{"munmap with fault", TRACE_MUNMAP, TRACE_FAULT},
+	{"fault begins in munmap", TRACE_MUNMAP, BEGINS},
 	{"munmap with clone", TRACE_MUNMAP, TRACE_CLONE},
 	{"munmap with munmap", TRACE_MUNMAP, TRACE_MUNMAP},
 	{"mmap with fault", TRACE_MMAP, TRACE_FAULT},
@@ -247,8 +250,8 @@ static void make_spans(void)
 
 static bool meets(const struct span *s, int kind)
 {
-	const struct spans *with = &spans[kind];
-	bool exit = kind == TRACE_EXIT;
+	const struct spans *with = &spans[kind == BEGINS ? TRACE_FAULT : kind];
+	bool exit = kind == TRACE_EXIT, begins = kind == BEGINS;
 	size_t lo = 0, hi = with->n, mid;
 
 	/* The first that begins after s has ended. */
@@ -262,7 +265,7 @@ static bool meets(const struct span *s, int kind)
 	while (lo-- > 0 && with->v[lo].begin + with->longest >= s->begin) {
 		const struct span *o = &with->v[lo];
 
-		if (o->end >= s->begin &&
+		if ((begins ? o->begin : o->end) >= s->begin &&
 		    (exit ? o->pid != s->pid
 			  : o->pid == s->pid && o->tid != s->tid))
 			return true;
@@ -485,7 +488,7 @@ static void report(int reps)
 			if (called[s][p] < FEW * reps ||
 			    (scenarios[s].profile && r <= 0))
 				continue;
-			printf("%-22s %-20s %9.0f overlaps a CPU s, %5.1f %% "
+			printf("%-22s %-22s %9.0f overlaps a CPU s, %5.1f %% "
 			       "of the calls\n",
 			       scenarios[s].name, pairs[p].name, r,
 			       q < 0 ? 0 : q);
