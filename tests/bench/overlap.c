@@ -33,9 +33,8 @@
 #define SOAK_MS 500
 #define GUEST_REPS 20
 #define GUEST_MS 2000
-#define ANY (-1) /* of the calls; a fault, too, where it is the partner */
-#define BEGINS                                                                 \
-	(-2) /* a fault, but only where its tracepoint lies in the call */
+#define ANY (-1)    /* of the calls; a fault, too, where it is the partner */
+#define BEGINS (-2) /* a fault, where it begins within the call */
 
 struct span {
 	uint64_t begin, end;
