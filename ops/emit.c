@@ -191,11 +191,12 @@ char *mmr_emit_draw(struct mmr_emit *e, long long lo, long long hi, char *buf,
 	if (!e->seeds) {
 		e->used |= MMR_USED_DRAW;
 		snprintf(buf, n, "draw(%lld, %lld)", lo, hi);
-	} else if (lo) {
-		snprintf(buf, n, "rand_r(&seed) %% %lld %c %lld", hi - lo + 1,
-			 lo < 0 ? '-' : '+', lo < 0 ? -lo : lo);
 	} else {
-		snprintf(buf, n, "rand_r(&seed) %% %lld", hi + 1);
+		snprintf(buf, n, "%s %% %lld",
+			 e->lone_draw ? "now()" : "rand_r(&seed)", hi - lo + 1);
+		if (lo)
+			snprintf(buf + strlen(buf), n - strlen(buf), " %c %lld",
+				 lo < 0 ? '-' : '+', lo < 0 ? -lo : lo);
 	}
 	return buf;
 }

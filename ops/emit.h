@@ -75,6 +75,8 @@ struct mmr_emit {
 	bool steps;	 /* each thread is watched */
 	bool seeds;	 /* a thread that draws has a seed of its own, instead
 			  * of draw() */
+	bool lone_draw;	 /* the case draws one time, from many: what the clock
+			  * says is as good */
 	bool inlines;	 /* few accesses: each a loop in its place */
 	const char *count; /* behind the third part of such a loop */
 	bool plain_maps;   /* a mapping ref has one length, and is a char * */

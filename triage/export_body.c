@@ -182,6 +182,51 @@ static int refuse(struct mmr_export *x, const struct mmr_stmt *s)
 	return -ENOTSUP;
 }
 
+static int emit_thread_body(struct mmr_export *x, const struct mmr_proc *p,
+			    const struct mmr_thread *t, int index);
+
+/* The case's one spawn, as a fork with what the new process does behind it. */
+static int emit_in_place(struct mmr_export *x, const struct mmr_stmt *s)
+{
+	const struct mmr_proc *from = x->e.proc, *p;
+	const struct mmr_thread *by = x->e.thread;
+	const struct mmr_block *b;
+	char var[64];
+	int rc;
+
+	p = x->c->procs[mmr_export_proc(x->c, s->args[0].name)];
+	b = &p->threads[0]->body;
+	mmr_emit_var(&x->e, s->ref, MMR_REF_PROCESS, var, sizeof(var));
+	strcat(var, mmr_emit_pid(&x->e));
+	x->e.used |= MMR_USED_SPAWN;
+	if (x->to == MMR_EXPORT_LTP) {
+		mmr_emit_line(&x->e, "%s = SAFE_FORK();", var);
+	} else {
+		mmr_emit_line(&x->e, "%s = fork();", var);
+		mmr_emit_line(&x->e, "if (%s < 0)", var);
+		mmr_emit_line(&x->e, "\terr(%s, \"fork\");",
+			      x->to == MMR_EXPORT_C ? "4" : "KSFT_SKIP");
+	}
+	mmr_emit_line(&x->e, "if (!%s) {", var);
+	x->e.indent++;
+	mmr_emit_line(&x->e, "prctl(PR_SET_PDEATHSIG, SIGKILL);");
+	rc = emit_thread_body(x, p, p->threads[0], 0);
+	if (x->may_miss || !b->n || b->stmts[b->n - 1]->kind != MMR_STMT_OP ||
+	    b->stmts[b->n - 1]->op->id != MMR_OP_pause)
+		mmr_emit_line(&x->e, "_exit(0);");
+	x->e.indent--;
+	mmr_emit_line(&x->e, "}");
+	x->e.proc = from;
+	x->e.thread = by;
+	if (x->e.used & MMR_USED_PIDFD) {
+		mmr_emit_var(&x->e, s->ref, MMR_REF_PROCESS, var, sizeof(var));
+		mmr_emit_line(&x->e, "%s%s = syscall(SYS_pidfd_open, %s%s, 0);",
+			      var, mmr_emit_fd(&x->e), var,
+			      mmr_emit_pid(&x->e));
+	}
+	return rc;
+}
+
 static int emit_stmt(struct mmr_export *x, const struct mmr_stmt *s)
 {
 	int64_t within = call_limit(x, s);
@@ -197,7 +242,12 @@ static int emit_stmt(struct mmr_export *x, const struct mmr_stmt *s)
 	emit_spawned(x, s);
 	if (within)
 		mmr_emit_line(&x->e, "me->within = %" PRId64 ";", within);
-	if (s->op->emit)
+	if (x->in_place && s->op->id == MMR_OP_process_spawn) {
+		int rc = emit_in_place(x, s);
+
+		if (rc)
+			return rc;
+	} else if (s->op->emit)
 		s->op->emit(&x->e, s);
 	else
 		mmr_emit_call(&x->e, s);
@@ -250,32 +300,10 @@ static void emit_leave(struct mmr_export *x, const char *sync)
 		mmr_emit_line(&x->e, "leave(&shared->sync_%s);", sync);
 }
 
-/* True when a time in it is drawn. */
-static bool draws(const struct mmr_block *b)
-{
-	int i, j;
-
-	for (i = 0; i < b->n; i++) {
-		const struct mmr_stmt *s = b->stmts[i];
-
-		if (s->kind == MMR_STMT_LOOP) {
-			if (draws(&s->body))
-				return true;
-			continue;
-		}
-		for (j = 0; j < s->op->nargs; j++)
-			if (s->op->args[j].type == MMR_ARG_TIME &&
-			    (s->args[j].is_auto || s->args[j].is_log ||
-			     s->args[j].lo != s->args[j].hi))
-				return true;
-	}
-	return false;
-}
-
 /* The seed of a thread that draws; true when it has one. */
 static bool emit_seed(struct mmr_export *x, const struct mmr_thread *t)
 {
-	if (!x->e.seeds || !draws(&t->body))
+	if (!x->e.seeds || x->e.lone_draw || !mmr_export_draws(&t->body))
 		return false;
 	mmr_emit_header(&x->e, "stdlib.h");
 	mmr_emit_line(&x->e, "unsigned int seed = now();");
@@ -433,6 +461,15 @@ static void emit_reap(struct mmr_export *x, const struct mmr_proc *p)
 	mmr_emit_line(&x->e, "\t;");
 }
 
+/* What its processes share, new in each round. */
+static void emit_shared(struct mmr_export *x)
+{
+	mmr_emit_line(&x->e,
+		      "shared = %s(NULL, sizeof(*shared), PROT_READ | "
+		      "PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);",
+		      x->to == MMR_EXPORT_LTP ? "SAFE_MMAP" : "mmap");
+}
+
 /* Starts the threads of a process and waits for them. */
 static int emit_proc(struct mmr_export *x, const struct mmr_proc *p)
 {
@@ -455,6 +492,8 @@ static int emit_proc(struct mmr_export *x, const struct mmr_proc *p)
 		fputc('\n', x->e.out);
 	if (x->c->keep)
 		put_keep(x);
+	if (x->own_shared && !p->is_template)
+		emit_shared(x);
 	emit_creates(x, p);
 	if (is_inline(x, p))
 		rc = emit_thread_body(x, p, first, 0);
@@ -483,12 +522,13 @@ int mmr_export_bodies(struct mmr_export *x)
 
 		for (j = 0; j < p->nthreads && !rc; j++, n++)
 			if (x->thread_used[n] &&
+			    !(x->in_place && p->is_template) &&
 			    !(is_inline(x, p) &&
 			      p->threads[j] == first_thread(p)))
 				rc = emit_thread(x, p, p->threads[j], plain++);
 		if (rc)
 			return rc;
-		if (x->proc_used[i])
+		if (x->proc_used[i] && !(x->in_place && p->is_template))
 			rc = emit_proc(x, p);
 	}
 	return rc;

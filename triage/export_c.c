@@ -235,6 +235,15 @@ static bool has_plain_procs(const struct mmr_export *x)
 		  MMR_USED_FRESH | MMR_USED_UNUSED));
 }
 
+/* True when nothing outside of a round looks at struct shared. */
+static bool has_own_shared(const struct mmr_export *x, const char *bodies)
+{
+	return x->whole && !x->counts && !x->content && x->nplain == 1 &&
+	       !x->c->keep && x->nsyncs == x->e.one_meet &&
+	       !(x->e.used & MMR_USED_UFFD) && !strstr(bodies, "spawned_") &&
+	       !strstr(bodies, "pids_") && strstr(bodies, "shared->");
+}
+
 /*
  * Twice, or three times: only when all is written is it known what the file
  * uses, and some statements are written by that.
@@ -249,8 +258,9 @@ static char *write_known(struct mmr_export *x, int *rc)
 		x->whole = x->counts = x->leaves = false;
 		x->e.steps = true;
 		x->e.polls = x->e.one_meet = x->e.groups = false;
-		x->e.meet_waits = false;
+		x->e.meet_waits = x->in_place = false;
 		x->e.inlines = x->e.seeds = x->e.plain_maps = false;
+		x->e.lone_draw = false;
 		x->e.used = 0;
 	}
 	/* A spawn is written otherwise when its pidfd is used further on. */
@@ -261,6 +271,7 @@ static char *write_known(struct mmr_export *x, int *rc)
 			return NULL;
 	}
 	x->e.plain_procs = has_plain_procs(x);
+	x->own_shared = has_own_shared(x, bodies);
 	x->e.calls_page = x->whole && names_page_once(bodies);
 	if (x->e.calls_page)
 		x->e.used &= ~(uint32_t)MMR_USED_PAGE;
@@ -304,9 +315,44 @@ static int refuse(struct mmr_export *x, const char *text)
 	return -ENOTSUP;
 }
 
+/* All behind the headers, for the caller to free; NULL: out of memory. */
+static char *write_rest(struct mmr_export *x, const char *bodies)
+{
+	FILE *out = x->out;
+	char *text = NULL;
+	size_t n;
+
+	x->out = open_memstream(&text, &n);
+	if (!x->out) {
+		x->out = out;
+		return NULL;
+	}
+	x->e.out = x->out;
+	mmr_export_shared(x);
+	mmr_export_refs(x);
+	mmr_export_helpers(x);
+	put_prototypes(x, bodies);
+	put_idle(x);
+	fputs(bodies, x->out);
+	mmr_export_watch(x);
+	mmr_export_need_helpers(x);
+	if (mmr_export_has_array(x))
+		put_plain_bodies(x);
+	if (x->to == MMR_EXPORT_LTP)
+		mmr_export_ltp(x);
+	else
+		mmr_export_main(x);
+	if (fclose(x->out)) {
+		free(text);
+		text = NULL;
+	}
+	x->out = x->e.out = out;
+	return text;
+}
+
 static int write_file(struct mmr_export *x)
 {
-	char *bodies;
+	char *bodies, *text;
 	int rc;
 
 	if (!x->nplain)
@@ -319,22 +365,15 @@ static int write_file(struct mmr_export *x)
 	if (!bodies)
 		return rc;
 	settle(x, bodies);
-	mmr_export_head(x);
-	mmr_export_shared(x);
-	mmr_export_refs(x);
-	mmr_export_helpers(x);
-	put_prototypes(x, bodies);
-	put_idle(x);
-	fputs(bodies, x->out);
+	text = write_rest(x, bodies);
 	free(bodies);
-	mmr_export_watch(x);
-	mmr_export_need_helpers(x);
-	if (mmr_export_has_array(x))
-		put_plain_bodies(x);
-	if (x->to == MMR_EXPORT_LTP)
-		mmr_export_ltp(x);
-	else
-		mmr_export_main(x);
+	if (!text)
+		return -ENOMEM;
+	x->prints = strstr(text, "FILE *") || strstr(text, "printf(") ||
+		    strstr(text, "scanf(");
+	mmr_export_head(x);
+	fputs(text, x->out);
+	free(text);
 	return ferror(x->out) ? -ENOMEM : 0;
 }
 

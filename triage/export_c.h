@@ -55,6 +55,10 @@ struct mmr_export {
 	bool long_draws; /* a time is drawn from more than RAND_MAX ns */
 	bool shares;	 /* struct shared is there */
 	bool folds;	 /* struct proc is declared with the first ref */
+	bool in_place;	 /* the one spawn of the case is a fork in its place */
+	bool own_shared; /* a round maps struct shared itself, so that it is
+			  * new in each one; main() knows nothing of it */
+	bool prints;	 /* the file uses stdio */
 	uint64_t writes; /* bit i: statements write setting i */
 	int64_t limit_ms, budget_s;
 	int64_t bound_ns;     /* whole: what a round takes at most */
@@ -67,7 +71,7 @@ struct mmr_export {
 /* How an op's own helper tells the watchdog that it gets on, and how a whole
  * round does. */
 #define MMR_EXPORT_MOVED "me->moved++"
-#define MMR_EXPORT_STILL "shared->still = 0"
+#define MMR_EXPORT_STILL "shared->idle_ms = 0"
 
 #define MMR_EXPORT_PUT(x, ...) fprintf((x)->out, __VA_ARGS__)
 
@@ -98,6 +102,8 @@ bool mmr_export_awaits_exit(const struct mmr_case *c);
 /* True when thread t names the rendezvous; parties: plain threads that do. */
 bool mmr_export_meets(const struct mmr_block *b, const char *sync);
 int mmr_export_parties(const struct mmr_case *c, const char *sync);
+/* True when a time in it is drawn. */
+bool mmr_export_draws(const struct mmr_block *b);
 /* Where the counters of done threads are: "shared->", or "" where a round is
  * one process and each round a new one. */
 const char *mmr_export_where(const struct mmr_export *x);

@@ -261,3 +261,24 @@ void mmr_export_mark(struct mmr_export *x)
 		if (!x->c->procs[i]->is_template)
 			mark_proc(x, i);
 }
+
+bool mmr_export_draws(const struct mmr_block *b)
+{
+	int i, j;
+
+	for (i = 0; i < b->n; i++) {
+		const struct mmr_stmt *s = b->stmts[i];
+
+		if (s->kind == MMR_STMT_LOOP) {
+			if (mmr_export_draws(&s->body))
+				return true;
+			continue;
+		}
+		for (j = 0; j < s->op->nargs; j++)
+			if (s->op->args[j].type == MMR_ARG_TIME &&
+			    (s->args[j].is_auto || s->args[j].is_log ||
+			     s->args[j].lo != s->args[j].hi))
+				return true;
+	}
+	return false;
+}

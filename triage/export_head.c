@@ -223,14 +223,15 @@ static void add_used(struct mmr_export *x)
 static void add_headers(struct mmr_export *x)
 {
 	static const char *const always[] = {
-		"signal.h", "stdio.h",	  "sys/prctl.h",
-		"time.h",   "sys/wait.h", "unistd.h",
+		"signal.h", "sys/prctl.h", "time.h", "sys/wait.h", "unistd.h",
 	};
 	size_t i;
 
 	for (i = 0; i < sizeof(always) / sizeof(always[0]); i++)
 		mmr_emit_header(&x->e, always[i]);
 	add_used(x);
+	if (x->prints)
+		mmr_emit_header(&x->e, "stdio.h");
 	if (x->shares)
 		mmr_emit_header(&x->e, "sys/mman.h");
 	if (!x->simple || x->shares || x->e.own_stacks)
@@ -250,14 +251,25 @@ static void add_headers(struct mmr_export *x)
 	      by_name);
 }
 
-/* POSIX: it makes those of sched.h and time.h visible. */
-static bool has_pthread(const struct mmr_export *x)
+/* What another header brings along.  POSIX says so of pthread.h and allows it
+ * of sys/wait.h, where the C libraries of Linux do it. */
+static bool is_brought(const struct mmr_export *x, const char *header)
 {
+	static const struct {
+		const char *header, *by;
+	} brought[] = {
+		{"sched.h", "pthread.h"},
+		{"signal.h", "sys/wait.h"},
+		{"time.h", "pthread.h"},
+	};
+	size_t k;
 	int i;
 
-	for (i = 0; i < x->e.nheaders; i++)
-		if (!strcmp(x->e.headers[i], "pthread.h"))
-			return true;
+	for (k = 0; k < sizeof(brought) / sizeof(brought[0]); k++)
+		for (i = 0; i < x->e.nheaders; i++)
+			if (!strcmp(brought[k].header, header) &&
+			    !strcmp(brought[k].by, x->e.headers[i]))
+				return true;
 	return false;
 }
 
@@ -271,7 +283,8 @@ void mmr_export_head(struct mmr_export *x)
 		       : "// SPDX-License-Identifier: GPL-2.0-or-later\n");
 	PUT(x, x->to == MMR_EXPORT_LTP ? "/*\\\n" : "/*\n");
 	put_text(x, x->c->title ? x->c->title : "a race or a stall");
-	PUT(x, " *\n");
+	if (x->to != MMR_EXPORT_C)
+		PUT(x, " *\n");
 	put_expects(x);
 	put_length(x);
 	put_origin(x);
@@ -283,8 +296,7 @@ void mmr_export_head(struct mmr_export *x)
 	PUT(x, x->to == MMR_EXPORT_LTP ? "\n#define _GNU_SOURCE 1\n\n"
 				       : "#define _GNU_SOURCE\n");
 	for (i = 0; i < x->e.nheaders; i++)
-		if (!has_pthread(x) || (strcmp(x->e.headers[i], "sched.h") &&
-					strcmp(x->e.headers[i], "time.h")))
+		if (!is_brought(x, x->e.headers[i]))
 			PUT(x, "#include <%s>\n", x->e.headers[i]);
 	if (x->to == MMR_EXPORT_LTP)
 		PUT(x, "\n#include \"tst_test.h\"\n%s",

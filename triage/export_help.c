@@ -15,6 +15,13 @@
  * Not sched_yield(): it gives away a time slice for each call (Linux 6.18), so
  * that who waits so may get no CPU for seconds where others want it. */
 #define WAKE_NS 100000
+/* Who spins needs less: a look at the clock. */
+#define SPIN_NS 1000
+
+/* Columns of "\tatomic_int a, b", and of a line of any fields, that fit into
+ * one with all around. */
+#define MOST_NUMBERS 38
+#define MOST_FIELDS 47
 
 /* --- what all processes share --- */
 
@@ -83,12 +90,11 @@ static void put_limits(struct mmr_export *x)
 		    !x->simple ? 1024
 		    : n	       ? n
 			       : 1);
-	PUT(x, "\n");
 }
 
 static void put_thread_slot(struct mmr_export *x)
 {
-	PUT(x, "/* What the watchdog sees of the threads. */\n"
+	PUT(x, "\n/* What the watchdog sees of the threads. */\n"
 	       "static struct shared {\n\tstruct thread {\n");
 	if (!x->simple)
 		PUT(x, "\t\tpid_t pid; /* 0: unused */\n");
@@ -109,7 +115,7 @@ static void put_thread_slot(struct mmr_export *x)
 static void put_fields(struct mmr_export *x)
 {
 	if (x->counts)
-		PUT(x, "\tvolatile int still; /* ms without progress */\n");
+		PUT(x, "\tvolatile int idle_ms;\n");
 	if (x->content)
 		PUT(x, "\tvolatile int foreign; /* read, and written by nobody "
 		       "*/\n");
@@ -136,19 +142,27 @@ static void put_fields(struct mmr_export *x)
 static bool put_short(struct mmr_export *x, const char *fields)
 {
 	static const char when[] = ";\n\tatomic_llong when;\n";
-	const char *end = strchr(fields, '\n');
-	int n = (int)strcspn(fields, ";");
-	bool meets = !strcmp(fields + n, when), numbers;
+	static const char first[] = "\tatomic_int ";
+	const char *second = strchr(fields, '\n');
+	const char *numbers = x->counts && second ? second + 1 : fields;
+	const char *idle = numbers == fields ? "" : " idle_ms,";
+	size_t n = strcspn(numbers, ";");
 
-	numbers = meets && x->e.polls && !strncmp(fields, "\tatomic_int ", 12);
-	if (strlen(fields) > 64 || !(numbers || end[1] == '\0'))
+	/* Nobody sleeps on one of them. */
+	if (x->e.polls && !strcmp(numbers + n, when) &&
+	    !strncmp(numbers, first, strlen(first)) &&
+	    n + strlen(idle) <= MOST_NUMBERS) {
+		PUT(x,
+		    "static struct shared { atomic_llong%s%.*s, when; } "
+		    "*shared;\n",
+		    idle, (int)n - 11, numbers + 11);
+		return true;
+	}
+	if (!second || second[1] != '\0' || strlen(fields) > MOST_FIELDS)
 		return false;
-	if (numbers) /* nobody sleeps on one of them */
-		PUT(x, "static struct shared { atomic_llong%.*s, when;", n - 11,
-		    fields + 11);
-	else
-		PUT(x, "static struct shared { %.*s;", n - 1, fields + 1);
-	PUT(x, " } *shared;%s", numbers ? "\n" : fields + n + 1);
+	n = strcspn(fields, ";");
+	PUT(x, "static struct shared { %.*s; } *shared;%s", (int)n - 1,
+	    fields + 1, fields + n + 1);
 	return true;
 }
 
@@ -171,7 +185,7 @@ static void put_shared(struct mmr_export *x)
 	if (fields && x->whole && put_short(x, fields))
 		goto out;
 	if (x->whole)
-		PUT(x, "static struct shared {\n");
+		PUT(x, "\nstatic struct shared {\n");
 	PUT(x, "%s} *shared;\n", fields ? fields : "");
 out:
 	free(fields);
@@ -181,9 +195,9 @@ void mmr_export_shared(struct mmr_export *x)
 {
 	put_limits(x);
 	if (uses(x, MMR_USED_ARENA))
-		PUT(x, "#define ARENA ((char *)0x1000000000ul)\n\n");
+		PUT(x, "\n#define ARENA ((char *)0x1000000000ul)\n\n");
 	if (uses(x, MMR_USED_SYNC) && !x->e.one_meet)
-		PUT(x, "struct meet {\n\tatomic_int arrived, left, turn;\n"
+		PUT(x, "\nstruct meet {\n\tatomic_int arrived, left, turn;\n"
 		       "\tint parties;\n\tvolatile long long when;\n};\n\n");
 	put_shared(x);
 	if (!*mmr_export_where(x))
@@ -256,10 +270,16 @@ static void put_one_meet(struct mmr_export *x)
 		    x->meet_latch);
 	PUT(x,
 	    "\tif (++shared->met == %d)\n"
-	    "\t\tshared->when = now() + %lld;\n"
-	    "\twhile (!shared->when)\n\t\tusleep(20);\n"
-	    "\twhile (now() < shared->when + skew)\n\t\t;\n}\n\n",
-	    parties, (long long)x->sync_lead_ns + WAKE_NS);
+	    "\t\tshared->when = now() + %lld;\n",
+	    parties,
+	    (long long)x->sync_lead_ns + (x->e.meet_waits ? SPIN_NS : WAKE_NS));
+	/* All wake for the latch at about the same time. */
+	if (x->e.meet_waits)
+		PUT(x, "\twhile (!shared->when || now() < shared->when + skew)"
+		       "\n\t\t;\n}\n\n");
+	else
+		PUT(x, "\twhile (!shared->when)\n\t\tusleep(20);\n"
+		       "\twhile (now() < shared->when + skew)\n\t\t;\n}\n\n");
 }
 
 static void put_sync_helpers(struct mmr_export *x)

@@ -26,7 +26,7 @@ void mmr_export_setup(struct mmr_export *x)
 			      "\n");
 	if (x->pins)
 		PUT(x, "\tsched_getaffinity(0, sizeof(allowed), &allowed);\n");
-	if (x->shares)
+	if (x->shares && !x->own_shared)
 		PUT(x,
 		    "\tshared = %s(NULL, sizeof(*shared), PROT_READ | "
 		    "PROT_WRITE,\n\t\t%s   MAP_SHARED | MAP_ANONYMOUS, -1, "
@@ -52,7 +52,7 @@ static void put_round_state(struct mmr_export *x)
 	const char *tab = tabs(x->e.indent), *where = mmr_export_where(x);
 	int i, j;
 
-	if (x->shares)
+	if (x->shares && !x->own_shared)
 		PUT(x, "%s*shared = (struct shared){ 0 };\n", tab);
 	if (!x->e.one_meet)
 		mmr_export_names(x, MMR_ARG_SYNC, put_parties);
@@ -114,8 +114,7 @@ void mmr_export_fail(struct mmr_export *x, int indent, const char *what)
 	if (!what)
 		what = "%s";
 	if (x->to == MMR_EXPORT_C)
-		PUT(x, "%sreturn printf(\"round %%d %s\\n\", %s), 1;\n", tab,
-		    what, arg);
+		PUT(x, "%serrx(1, \"round %%d %s\", %s);\n", tab, what, arg);
 	else if (x->to == MMR_EXPORT_LTP)
 		PUT(x, "%stst_brk(TFAIL, \"round %%d %s\", %s);\n", tab, what,
 		    arg);
@@ -196,8 +195,8 @@ static void put_rounds(struct mmr_export *x)
 	mmr_export_put_round(x);
 	if (uses(x, MMR_USED_UFFD))
 		PUT(x, is_c ? "\t\tif (shared->missing)\n"
-			      "\t\t\treturn printf(\"no %%s here\\n\", "
-			      "shared->missing), 4;\n"
+			      "\t\t\terrx(4, \"no %%s here\", "
+			      "shared->missing);\n"
 			    : "\t\tif (shared->missing)\n"
 			      "\t\t\tksft_exit_skip(\"no %%s here\\n\", "
 			      "shared->missing);\n");

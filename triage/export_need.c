@@ -161,7 +161,7 @@ static void put_unless(struct mmr_export *x, const char *missing,
 	static const struct {
 		const char *before, *after;
 	} skip[] = {
-		[MMR_EXPORT_C] = {"return puts(\"", "\"), 4;"},
+		[MMR_EXPORT_C] = {"errx(4, \"", "\");"},
 		[MMR_EXPORT_LTP] = {"tst_brk(TCONF, \"", "\");"},
 		[MMR_EXPORT_KSELFTEST] = {"ksft_exit_skip(\"", "\\n\");"},
 	};
@@ -218,14 +218,12 @@ static void put_saves(struct mmr_export *x)
 
 static void put_thp(struct mmr_export *x)
 {
-	PUT(x, "#define THP \"/sys/kernel/mm/transparent_hugepage/enabled\"\n\n"
-	       "static int thp_is_off(void)\n{\n"
-	       "\tFILE *f = fopen(THP, \"r\");\n"
-	       "\tchar line[64];\n"
-	       "\tint on = f && fgets(line, sizeof(line), f) &&\n"
-	       "\t\t !strstr(line, \"[never]\");\n\n"
-	       "\tif (f)\n\t\tfclose(f);\n"
-	       "\treturn !on;\n}\n\n");
+	PUT(x, "static int thp_is_off(void)\n{\n"
+	       "\tFILE *f = fopen(\"/sys/kernel/mm/transparent_hugepage/"
+	       "enabled\", \"r\");\n"
+	       "\tchar line[64];\n\n"
+	       "\treturn !f || !fgets(line, sizeof(line), f) || fclose(f) ||\n"
+	       "\t       strstr(line, \"[never]\");\n}\n\n");
 }
 
 static void put_drop(struct mmr_export *x)
@@ -259,14 +257,12 @@ void mmr_export_need_helpers(struct mmr_export *x)
 		    "\t\t\tbreak;\n"
 		    "\tif (f)\n\t\tfclose(f);\n\treturn n;\n}\n\n");
 	if (reads_meminfo(x))
-		PUT(x,
-		    "/* A number, by a format such as \"MemFree: %%lu\". */\n"
-		    "static unsigned long meminfo(const char *format)\n{\n"
-		    "\tFILE *f = fopen(\"/proc/meminfo\", \"r\");\n"
-		    "\tunsigned long n = 0;\n\n"
-		    "\twhile (f && !fscanf(f, format, &n) && "
-		    "!fscanf(f, \"%%*[^\\n]\\n\"))\n\t\t;\n"
-		    "\tif (f)\n\t\tfclose(f);\n\treturn n;\n}\n\n");
+		PUT(x, "static unsigned long meminfo(const char *format)\n{\n"
+		       "\tFILE *f = fopen(\"/proc/meminfo\", \"r\");\n"
+		       "\tunsigned long n = 0;\n\n"
+		       "\twhile (f && !fscanf(f, format, &n) && "
+		       "!fscanf(f, \"%%*[^\\n]\\n\"))\n\t\t;\n"
+		       "\treturn f && !fclose(f) ? n : 0;\n}\n\n");
 	if (lacks(x, "uffd_lacks"))
 		PUT(x,
 		    "static int uffd_lacks(unsigned long long features)\n{\n"
@@ -313,9 +309,18 @@ static void put_feature(struct mmr_export *x, const char *name)
 
 #define TEST_SIZE 200
 
+/* What main() has noted before by the name of its field. */
+static bool is_noted(const struct mmr_export *x, const char *field)
+{
+	const char *name = mmr_export_restored(x);
+
+	return name && !strcmp(name, field);
+}
+
 /* A need that is a number: the condition that it is not met, and what to say
  * then.  False for another kind. */
-static bool number_need(const struct mmr_need *n, char *test, char *text)
+static bool number_need(const struct mmr_export *x, const struct mmr_need *n,
+			char *test, char *text)
 {
 	switch (n->kind) {
 	case MMR_NEED_CPUS:
@@ -331,8 +336,11 @@ static bool number_need(const struct mmr_need *n, char *test, char *text)
 		snprintf(text, TEST_SIZE, "needs %" PRId64 " NUMA nodes", n->n);
 		return true;
 	case MMR_NEED_HUGEPAGES:
-		snprintf(test, TEST_SIZE,
-			 "meminfo(\"HugePages_Free: %%lu\") < %" PRId64, n->n);
+		snprintf(test, TEST_SIZE, "%s < %" PRId64,
+			 is_noted(x, "HugePages_Free")
+				 ? "before"
+				 : "meminfo(\"HugePages_Free: %lu\")",
+			 n->n);
 		snprintf(text, TEST_SIZE,
 			 "needs %" PRId64 " free huge pages (nr_hugepages)",
 			 n->n);
@@ -414,7 +422,7 @@ static void put_need(struct mmr_export *x, const struct mmr_need *n)
 	}
 	if (n->kind == MMR_NEED_ARCH)
 		PUT(x, "\tuname(&uts);\n");
-	if (number_need(n, test, text) || named_need(n, test, text))
+	if (number_need(x, n, test, text) || named_need(n, test, text))
 		put_unless(x, test, text);
 }
 
@@ -519,7 +527,7 @@ static void put_wrong(struct mmr_export *x, int indent, const char *text)
 
 	switch (x->to) {
 	case MMR_EXPORT_C:
-		PUT(x, "%sreturn puts(\"%s\"), 1;\n", tab, text);
+		PUT(x, "%serrx(1, \"%s\");\n", tab, text);
 		break;
 	case MMR_EXPORT_LTP:
 		PUT(x, "%stst_brk(TFAIL, \"%s\");\n", tab, text);
@@ -541,13 +549,14 @@ void mmr_export_after(struct mmr_export *x)
 
 	if (name) {
 		meminfo(x, name, now, sizeof(now));
-		PUT(x,
-		    "\tfor (int n = 0; %s != before; n++) {\n"
-		    "\t\tif (n > 200)%s\n",
-		    now, open);
+		x->e.indent = 1;
+		mmr_emit_line(&x->e,
+			      "for (int n = 0; %s != before; usleep(10000))%s",
+			      now, open);
+		PUT(x, "\t\tif (n++ == 200)%s\n", open);
 		snprintf(text, sizeof(text), "%s did not come back", name);
 		put_wrong(x, 3, text);
-		PUT(x, "%s\t\tusleep(10000);\n\t}\n", *open ? "\t\t}\n" : "");
+		PUT(x, "%s", *open ? "\t\t}\n\t}\n" : "");
 	}
 	if (mmr_export_is_quiet(x)) {
 		PUT(x, "\tif (" TAINT " & ~taint)%s\n", open);

@@ -390,6 +390,97 @@ static void plan_meeting(struct mmr_export *x)
 		}
 }
 
+static bool stands_in(const struct mmr_block *b, const struct mmr_stmt *s)
+{
+	int i;
+
+	for (i = 0; i < b->n; i++)
+		if (b->stmts[i] == s)
+			return true;
+	return false;
+}
+
+/* The clock is read in ns, but may tick in tens of them. */
+#define MANY_NS 10000
+
+struct draw_search {
+	int n, many; /* times that are drawn, those of them from many */
+};
+
+static int count_draws(void *arg, const struct mmr_stmt *s,
+		       const struct mmr_thread *t)
+{
+	struct draw_search *d = arg;
+	int i;
+
+	for (i = 0; i < s->op->nargs; i++) {
+		const struct mmr_value *v = &s->args[i];
+
+		if (s->op->args[i].type != MMR_ARG_TIME ||
+		    (!v->is_auto && !v->is_log && v->lo == v->hi))
+			continue;
+		d->n++;
+		d->many += !v->is_auto && !v->is_log &&
+			   v->hi - v->lo >= MANY_NS && !t->is_template &&
+			   stands_in(&t->body, s);
+	}
+	return 0;
+}
+
+/* Two that draw, or one that does it again, could get times that have to do
+ * with each other. */
+static void plan_draws(struct mmr_export *x)
+{
+	struct draw_search d = {0};
+
+	mmr_emit_each_stmt(x->c, count_draws, &d);
+	x->e.lone_draw = x->e.seeds && d.n == 1 && d.many == 1 &&
+			 x->nplain == 1 && !x->c->keep;
+}
+
+struct spawn_search {
+	const struct mmr_stmt *s; /* the last one */
+	const struct mmr_thread *t;
+	int n;
+};
+
+static int find_spawn(void *arg, const struct mmr_stmt *s,
+		      const struct mmr_thread *t)
+{
+	struct spawn_search *f = arg;
+
+	if (s->op->id != MMR_OP_process_spawn)
+		return 0;
+	f->s = s;
+	f->t = t;
+	f->n++;
+	return 0;
+}
+
+/* One process of one thread, started in one place, and not in a loop: what it
+ * does is written there. */
+static void plan_in_place(struct mmr_export *x)
+{
+	struct spawn_search f = {0};
+	const struct mmr_proc *p;
+	int i;
+
+	mmr_emit_each_stmt(x->c, find_spawn, &f);
+	i = f.n == 1 ? mmr_export_proc(x->c, f.s->args[0].name) : -1;
+	if (i < 0 || x->leaves || x->e.groups || x->e.sets || x->c->keep ||
+	    f.t->is_template || !stands_in(&f.t->body, f.s) || !f.s->ref ||
+	    f.s->args[mmr_op_arg(f.s->op, "vm")].set ||
+	    f.s->args[mmr_op_arg(f.s->op, "fresh")].set)
+		return;
+	p = x->c->procs[i];
+	x->in_place = p->copies == 1 && p->nthreads == 1 &&
+		      !p->threads[0]->is_template &&
+		      !mmr_export_draws(&p->threads[0]->body) &&
+		      !mmr_export_is_awaited(x->c, MMR_UNTIL_DONE,
+					     p->threads[0]->name) &&
+		      !mmr_export_is_awaited(x->c, MMR_UNTIL_EXITED, p->name);
+}
+
 void mmr_export_plan(struct mmr_export *x)
 {
 	struct spawned sp = {.x = x};
@@ -405,4 +496,6 @@ void mmr_export_plan(struct mmr_export *x)
 	plan_meeting(x);
 	plan_meet_waits(x);
 	plan_helpers(x);
+	plan_draws(x);
+	plan_in_place(x);
 }

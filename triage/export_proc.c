@@ -37,7 +37,8 @@ static void put_fork(struct mmr_export *x)
 /* One fork alone is written in its place. */
 bool mmr_export_has_start(const struct mmr_export *x)
 {
-	return x->spawns || x->e.groups || x->to == MMR_EXPORT_LTP;
+	return (x->spawns && !x->in_place) || x->e.groups ||
+	       x->to == MMR_EXPORT_LTP;
 }
 
 static void put_start(struct mmr_export *x)

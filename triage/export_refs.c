@@ -4,6 +4,12 @@
 
 #include "export_c.h"
 
+/* Each pid has its pidfd, both in one line. */
+static bool has_fds(const struct mmr_export *x)
+{
+	return x->e.plain_procs && x->e.used & MMR_USED_PIDFD;
+}
+
 static const char *ref_type(struct mmr_export *x, const char *ref,
 			    uint32_t kind)
 {
@@ -14,9 +20,10 @@ static const char *ref_type(struct mmr_export *x, const char *ref,
 		return mmr_emit_is_joined(&x->e, ref) ? "pthread_t"
 						      : "struct handle";
 	case MMR_REF_PROCESS:
-		return x->e.sets	  ? "struct procs"
-		       : x->e.plain_procs ? "pid_t"
-					  : "struct proc";
+		return x->e.sets	   ? "struct procs"
+		       : !x->e.plain_procs ? "struct proc"
+		       : has_fds(x)	   ? "int"
+					   : "pid_t";
 	default:
 		return "int";
 	}
@@ -61,23 +68,9 @@ static void declare_ref(struct declared *d, const struct mmr_stmt *s)
 	else
 		fprintf(d->x->out, "static %s%s%s", d->type,
 			is_pointer ? "" : " ", var);
-}
-
-/* The pidfd beside each plain pid. */
-static void declare_pidfds(struct declared *d)
-{
-	char var[64];
-	int i, n = 0;
-
-	for (i = 0; i < d->n; i++)
-		if (mmr_emit_kinds_made(&d->x->e, d->name[i]) & MMR_REF_PROCESS)
-			fprintf(d->x->out, "%s%s_fd",
-				n++ ? ", " : "static int ",
-				mmr_emit_var(&d->x->e, d->name[i],
-					     MMR_REF_PROCESS, var,
-					     sizeof(var)));
-	if (n)
-		fputs(";\n", d->x->out);
+	/* The pidfd stands beside each plain pid. */
+	if (s->op->makes == MMR_REF_PROCESS && has_fds(d->x))
+		fprintf(d->x->out, ", %s_fd", var);
 }
 
 static void declare_block(struct declared *d, const struct mmr_block *b)
@@ -115,8 +108,6 @@ void mmr_export_refs(struct mmr_export *x)
 		if (d.of_type)
 			fputs(";\n", x->out);
 	}
-	if (x->e.plain_procs && x->e.used & MMR_USED_PIDFD)
-		declare_pidfds(&d);
 	if (x->e.used & MMR_USED_UNUSED) {
 		fprintf(x->out, "static %s unused;\n",
 			ref_type(x, "", MMR_REF_PROCESS));

@@ -28,29 +28,19 @@ bool mmr_export_has_watch(const struct mmr_export *x)
 	return !x->whole || x->leaves;
 }
 
-/* Of a round that counts, the limit is taken back to 0 all the time. */
-static void put_counted(struct mmr_export *x)
-{
-	bool two = x->to == MMR_EXPORT_KSELFTEST;
-
-	PUT(x,
-	    "\t\twhile (!waitpid(-1, &status, WNOHANG)) {\n"
-	    "\t\t\tif (shared->still++ > LIMIT)%s\n",
-	    two ? " {" : "");
-	mmr_export_fail(x, 4, "does not end");
-	PUT(x, "%s\t\t\tusleep(1000);\n\t\t}\n", two ? "\t\t\t}\n" : "");
-}
-
-/* The test ends when a round is wrong, and takes the round with it. */
+/* The test ends when a round is wrong, and takes the round with it.  Of a
+ * round that counts, the limit is taken back to 0 all the time. */
 void mmr_export_wait(struct mmr_export *x)
 {
-	if (x->counts) {
-		put_counted(x);
-	} else {
-		PUT(x, "\t\tfor (ms = 0; ms < LIMIT && !waitpid(-1, &status, "
-		       "WNOHANG); ms++)\n\t\t\tusleep(1000);\n");
-		mmr_export_fail_if(x, "ms == LIMIT", "does not end");
-	}
+	const char *open = x->to == MMR_EXPORT_KSELFTEST ? " {" : "";
+
+	PUT(x,
+	    "\t\tfor (%s; !waitpid(-1, &status, WNOHANG); usleep(1000))%s\n"
+	    "\t\t\tif (%s++ == LIMIT)%s\n",
+	    x->counts ? "" : "ms = 0", open,
+	    x->counts ? "shared->idle_ms" : "ms", open);
+	mmr_export_fail(x, 4, "does not end");
+	PUT(x, "%s", *open ? "\t\t\t}\n\t\t}\n" : "");
 	mmr_export_fail_if(x, "WIFSIGNALED(status)", "crashes");
 }
 
@@ -81,7 +71,7 @@ static void put_all(struct mmr_export *x)
 	    "\t\t\t\t       : \"leaves a process that does not go\";\n"
 	    "\t\t}\n\t\tusleep(1000);\n\t}\n"
 	    "\treturn crashed ? \"crashes\" : NULL;\n}\n\n",
-	    x->counts ? "shared->still++" : "ms++", the_rest(x));
+	    x->counts ? "shared->idle_ms++" : "ms++", the_rest(x));
 }
 
 static void put_whole(struct mmr_export *x)
