@@ -3,8 +3,11 @@
 #
 # A case and its exports hit as often (Fisher's exact test, p > 0.01): the
 # canaries always, among them a fault storm, and a fault storm of chance as
-# often as replay says.  A healthy run passes.  MMR_LONG=1: 100 runs of the one
-# of chance and 10 of each canary, else 5 and 1.
+# often as replay says.  Healthy runs pass.
+# MMR_LONG=1: 100 runs of the one of chance, 10 of each canary and 3 of each
+# healthy case, else 5, 1 and 1.  The long form takes about 8 minutes; nothing
+# in it makes runs for more than a minute, so that it is over after half an
+# hour however slow the machine is.
 #
 # Red when: an exported file loses the timing that a hit needs, gains another,
 # or its watchdog sees something else than the monitor.
@@ -33,34 +36,62 @@ fisher() {
 	}'
 }
 
-# hits PROGRAM FORM N: executions that say 1.
-hits() {
-	local i h=0
-	for i in $(seq "$3"); do
+# executes PROGRAM FORM N: how many say 1, how many 0, and how many there were,
+# N or what a minute is enough for.
+executes() {
+	local n=0 hits=0 passes=0 end=$((SECONDS + 60))
+	while [ $n -lt "$3" ] && [ $SECONDS -lt $end ]; do
 		timeout 60 "$1" >"$OUT" 2>&1 </dev/null
-		[ "$(suites_exit "$2" $?)" = 1 ] && h=$((h + 1))
+		case $(suites_exit "$2" $?) in
+		0) passes=$((passes + 1)) ;;
+		1) hits=$((hits + 1)) ;;
+		esac
+		n=$((n + 1))
 	done
-	echo $h
+	echo $hits $passes $n
+}
+
+# program CASE FORM: the exported program, $WORK/x.
+program() {
+	"$MMRACE" export --to "$2" -o "$WORK/x.c" "$1" &&
+		suites_compile "$CC" "$2" "$WORK/x" "$WORK/x.c" \
+			>"$WORK/log" 2>&1
+	t_result $? "$(basename "$1" .case): $2"
 }
 
 # trip CASE N: replays and executes it in all forms.
 trip() {
-	local name a an b p form
+	local name a an b bn p form
 	name=$(basename "$1" .case)
-	t_run "$MMRACE" replay --json --runs "$2" --time 120s "$1"
+	t_run "$MMRACE" replay --json --runs "$2" --time 60s "$1"
 	a=$(t_json_get "$OUT" hits) an=$(t_json_get "$OUT" runs)
 	# It may stop before, when its time is over.
 	[ "${an:-0}" -ge 1 ]
 	t_result $? "$name: replay makes runs ($an of $2)"
 	for form in c ltp kselftest; do
-		"$MMRACE" export --to $form -o "$WORK/x.c" "$1" &&
-			suites_compile "$CC" $form "$WORK/x" "$WORK/x.c" \
-				>"$WORK/log" 2>&1
-		t_result $? "$name: $form"
-		b=$(hits "$WORK/x" $form "$2")
-		p=$(fisher "$a" "$an" "$b" "$2")
+		program "$1" $form
+		read -r b _ bn < <(executes "$WORK/x" $form "$2")
+		p=$(fisher "$a" "$an" "$b" "$bn")
 		awk -v p="$p" 'BEGIN { exit !(p > 0.01) }'
-		t_result $? "$name: $form hits $b of $2, replay $a of $an (p $p)"
+		t_result $? "$name: $form hits $b of $bn, replay $a of $an (p $p)"
+	done
+}
+
+# healthy CASE N: all runs of all forms say 0, as replay does.
+healthy() {
+	local name form passes n
+	name=$(basename "$1" .case)
+	t_run "$MMRACE" replay --runs "$2" --time 60s --quiet "$1"
+	if [ "$RC" = 4 ]; then
+		t_skip "$name: a healthy run passes" "$(tail -n 1 "$ERR")"
+		return
+	fi
+	t_rc "$name: replay finds nothing" 0
+	for form in c ltp kselftest; do
+		program "$1" $form
+		read -r _ passes n < <(executes "$WORK/x" $form "$2")
+		[ "$passes" = "$n" ]
+		t_result $? "$name: $form passes $passes of $n"
 	done
 }
 
@@ -72,6 +103,7 @@ for canary in $canaries; do
 	trip tests/canary/$canary.case $((n > 10 ? 10 : 1))
 done
 trip tests/export/chance.case "$n"
-trip tests/canary/healthy-1g.case 1
-trip corpus/seeds/s1-nohint.case 1
+for case in tests/canary/healthy-1g.case corpus/seeds/s{1-nohint,2-1m}.case; do
+	healthy "$case" $((n > 10 ? 3 : 1))
+done
 t_done
