@@ -3,8 +3,8 @@
 #
 # For tests that compare exits: source it after tests/lib.sh.
 
-# exit_case SIZE ROUNDS [STATEMENT]: a process that dies with SIZE touched, and
-# STATEMENT after its mapping.
+# exit_case SIZE ROUNDS [STATEMENT [TOUCH]]: a process that dies with SIZE
+# touched, by writes or by the statement TOUCH, and STATEMENT after its mapping.
 exit_case() {
 	cat <<CASE
 mmrace-case 1
@@ -17,7 +17,7 @@ process kid template
 CASE
 	[ -z "${3:-}" ] || echo "    $3"
 	cat <<CASE
-    write m0 step=1p
+    ${4:-write m0 step=1p}
     signal up
     pause
 
