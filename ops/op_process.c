@@ -111,7 +111,8 @@ static void emit_process_spawn(struct mmr_emit *e, const struct mmr_stmt *s)
 				      var, mmr_emit_fd(e), var, pid);
 		return;
 	}
-	e->used |= MMR_USED_SPAWN_ANY;
+	if (!s->args[SPAWN_FRESH].set)
+		e->used |= MMR_USED_SPAWN_ANY;
 	if (e->sets)
 		mmr_emit_step(e, "%s(&%s, proc_%s, %d)", spawn, var, name,
 			      copies);
