@@ -5,7 +5,7 @@
 # canaries always, among them a fault storm, and a fault storm of chance as
 # often as replay says.  Healthy runs pass.
 # MMR_LONG=1: 100 runs of the one of chance, 10 of each canary and 3 of each
-# healthy case, else 5, 1 and 1.  The long form takes about 8 minutes; nothing
+# healthy case, else 5, 1 and 1.  The long form takes some 12 minutes; nothing
 # in it makes runs for more than a minute, so that it is over after half an
 # hour however slow the machine is.
 #
