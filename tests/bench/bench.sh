@@ -6,8 +6,6 @@
 # comparison is of runs in turn.  BENCH_PAIRS sets how many.  Timing, by far
 # the longest part, has a script and variables of its own: timing.sh.
 # BENCH_SIM sets how often the simulated minimisation is repeated (100).
-# PART="s1 monitor" makes these alone: s1, monitor, cases, min, and the parts of
-# timing.sh.
 # PART="s1 monitor" makes these parts alone: s1, monitor, cases, min, and those
 # of timing.sh.
 
