@@ -294,25 +294,24 @@ static void copy_file(const char *title, const char *dir, const char *file)
 static int show_finding(const struct mmr_cmd_opts *o)
 {
 	const char *dir = o->args[0], *key;
-	json_t *verdict = load(dir, "verdict.json"), *evidence, *timeline, *v;
+	json_t *verdict = load(dir, "verdict.json"), *timeline, *v;
 
 	if (!verdict)
 		return mmr_opts_error("%s has no readable verdict.json: this "
 				      "is no finding's folder",
 				      dir);
-	evidence = load(dir, "evidence.json");
-	timeline = load(dir, "timeline.json");
 	if (o->json) {
 		json_t *all = json_object();
+		json_t *evidence = load(dir, "evidence.json");
 
 		json_object_set_new(all, "finding", json_string(dir));
 		json_object_set_new(all, "verdict", verdict);
 		json_object_set_new(all, "evidence",
 				    evidence ? evidence : json_null());
 		mmr_opts_print_json(all);
-		json_decref(timeline);
 		return MMR_EXIT_NOTHING;
 	}
+	timeline = load(dir, "timeline.json");
 	/* The sentence first: it is what one came for. */
 	print_value("verdict", json_object_get(verdict, "verdict"));
 	print_value("text", json_object_get(verdict, "text"));
@@ -326,7 +325,6 @@ static int show_finding(const struct mmr_cmd_opts *o)
 		mmr_timeline_text(timeline, stdout);
 	}
 	json_decref(verdict);
-	json_decref(evidence);
 	json_decref(timeline);
 	return MMR_EXIT_NOTHING;
 }

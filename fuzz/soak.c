@@ -191,9 +191,12 @@ static bool cut_short(struct mmr_soak *s, const struct mmr_case *c,
 	       (res->verdict == MMR_NOTHING || res->verdict == MMR_VOID);
 }
 
-static void count(struct mmr_soak *s, const struct mmr_case *c, uint64_t seed,
-		  uint64_t number, const struct mmr_run_result *res)
+/* How many cases in a row could not be run. */
+static int count(struct mmr_soak *s, const struct mmr_case *c, uint64_t seed,
+		 uint64_t number, const struct mmr_run_result *res)
 {
+	int failures;
+
 	pthread_mutex_lock(&s->lock);
 	mmr_soak_stat_add(&s->stat, c, seed, res);
 	/* Those that are so now; a guest takes its own with it. */
@@ -207,9 +210,11 @@ static void count(struct mmr_soak *s, const struct mmr_case *c, uint64_t seed,
 		s->failures++;
 	else
 		s->failures = 0;
-	if (s->failures >= FAILURES)
+	failures = s->failures;
+	if (failures >= FAILURES)
 		s->stop = true;
 	pthread_mutex_unlock(&s->lock);
+	return failures;
 }
 
 /*
@@ -217,16 +222,15 @@ static void count(struct mmr_soak *s, const struct mmr_case *c, uint64_t seed,
  * for a while.  Longer each time, so that FAILURES of them are a minute; at
  * once when none ever ran.
  */
-static void pause_for_failure(struct mmr_soak *s,
+static void pause_for_failure(struct mmr_soak *s, int n,
 			      const struct mmr_run_result *res)
 {
 	struct timespec slice = {0, PAUSE_FIRST_NS};
 	int64_t pause = PAUSE_FIRST_NS, until;
 	bool ran;
-	int n, i;
+	int i;
 
 	pthread_mutex_lock(&s->lock);
-	n = s->failures;
 	ran = s->stat.cases > 0;
 	pthread_mutex_unlock(&s->lock);
 	if (n == 1)
@@ -252,6 +256,7 @@ static void one_case(struct mmr_soak_job *job, uint64_t seed, uint64_t number)
 	struct mmr_case *c = mmr_gen(seed, s->gen);
 	struct mmr_run_result res = {0};
 	char *text = c ? mmr_case_print(c) : NULL;
+	int failures = 0;
 	int rc = text ? mmr_soak_disk_case(job, text, seed, number) : -ENOMEM;
 
 	job->run.seed = seed;
@@ -269,9 +274,9 @@ static void one_case(struct mmr_soak_job *job, uint64_t seed, uint64_t number)
 	if (!rc && res.verdict == MMR_KNOWN)
 		keep_known(s, c, &res);
 	if (c)
-		count(s, c, seed, number, &res);
+		failures = count(s, c, seed, number, &res);
 	if (res.verdict == MMR_TOOL_FAILED)
-		pause_for_failure(s, &res);
+		pause_for_failure(s, failures, &res);
 	if (!rc && res.verdict == MMR_NOTHING)
 		mmr_soak_suspect(job, c, seed, &res);
 	mmr_run_result_free(&res);

@@ -27,8 +27,7 @@
 #define PAUSES 5	     /* the longest pause of the last minute */
 #define KNOWN 1000	     /* calls of a kind before any is judged */
 #define WINDOW_NS 60000000000LL
-#define RUNS 40 /* of a suspect, at most, those that came to nothing included  \
-		 */
+#define RUNS 40 /* of a suspect, at most, with those that came to nothing */
 #define USUAL 6 /* after so many the test has mostly decided */
 #define FALSE_ALARM 0.005
 #define MISSED 0.05

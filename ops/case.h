@@ -42,6 +42,12 @@ struct mmr_value {
 	const char *name; /* REF, LATCH, SYNC, FUTEX, THREAD, PROCESS */
 };
 
+/* A time that is drawn anew: a range, auto or log. */
+static inline bool mmr_value_is_drawn(const struct mmr_value *v)
+{
+	return v->is_auto || v->is_log || v->lo != v->hi;
+}
+
 enum mmr_stmt_kind { MMR_STMT_OP, MMR_STMT_LOOP };
 
 enum mmr_until {

@@ -461,9 +461,7 @@ static bool drawn_in(const struct mmr_case *c, struct mmr_stmt *s, drawn_fn fn)
 
 	for (k = 0; k < s->op->nargs; k++)
 		if (s->op->args[k].type == MMR_ARG_TIME && s->args[k].set &&
-		    (s->args[k].is_auto || s->args[k].is_log ||
-		     s->args[k].lo != s->args[k].hi) &&
-		    fn(c, s, &s->args[k]))
+		    mmr_value_is_drawn(&s->args[k]) && fn(c, s, &s->args[k]))
 			return true;
 	return false;
 }

@@ -22,9 +22,10 @@ struct mmr_timing_range {
  *
  * Its aim is narrower: there the first call of the own side and the first one
  * of the other overlap between the first eighth and the middle of each, by the
- * medians (a loop counts from its begin to its last eighth).  The other side is the longest thread that has no offset at
- * this rendezvous, else the longest.  Where a thread waits for the end of a
- * process, what counts is that end and not the call that brings it about.
+ * medians (a loop counts from its begin to its last eighth).  The other side
+ * is the longest thread that has no offset at this rendezvous, else the
+ * longest.  Where a thread waits for the end of a process, what counts is that
+ * end and not the call that brings it about.
  */
 void mmr_timing_bounds(const struct mmr_case *c, const struct mmr_stmt *sync,
 		       struct mmr_timing_range *r);

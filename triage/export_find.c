@@ -276,8 +276,7 @@ bool mmr_export_draws(const struct mmr_block *b)
 		}
 		for (j = 0; j < s->op->nargs; j++)
 			if (s->op->args[j].type == MMR_ARG_TIME &&
-			    (s->args[j].is_auto || s->args[j].is_log ||
-			     s->args[j].lo != s->args[j].hi))
+			    mmr_value_is_drawn(&s->args[j]))
 				return true;
 	}
 	return false;

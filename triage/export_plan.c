@@ -417,7 +417,7 @@ static int count_draws(void *arg, const struct mmr_stmt *s,
 		const struct mmr_value *v = &s->args[i];
 
 		if (s->op->args[i].type != MMR_ARG_TIME ||
-		    (!v->is_auto && !v->is_log && v->lo == v->hi))
+		    !mmr_value_is_drawn(v))
 			continue;
 		d->n++;
 		d->many += !v->is_auto && !v->is_log &&

@@ -8,26 +8,11 @@
 # be done does not come up and that ends the soak or is not said.
 
 . "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/../shrink.sh"
 t_need_tool
 
-# Calls that may take no time: findings, many of which show again at once.
-soak() {
-	"$MMRACE" soak --profile storm --seed 5 --limit syscall=100us --quiet \
-		"$@" >"$OUT" 2>"$ERR" &
-	pid=$!
-}
-lines() { grep -c '^ *[a-z]' "$1"; }
-smaller() {
-	local f
-	for f in "$WORK/out"/findings/*/min.case; do
-		[ -s "$f" ] || continue
-		[ "$(lines "$f")" -lt "$(lines "${f%min.case}case.case")" ] &&
-			return 0
-	done
-	return 1
-}
-soak --revisit 90 --time 120 --out "$WORK/out"
-eventually 110 smaller
+shrinking_soak --time 120 --out "$WORK/out"
+eventually 110 smaller "$WORK/out"
 t_result $? 'a finding is made smaller while the soak goes on'
 kill -INT $pid
 wait $pid
@@ -38,14 +23,10 @@ s=$(t_json_get "$WORK/out/soak.json" seconds)
 r=$(t_json_get "$WORK/out/soak.json" revisit_seconds)
 awk -v s="$s" -v r="$r" 'BEGIN { exit !(r > 0 && r < 0.95 * s) }'
 t_result $? "within a share of its time ($r of $s s)"
-for f in "$WORK/out"/findings/*/min.case; do
-	"$BUILD/tools/cases" print "$f" >/dev/null 2>&1 || echo "$f"
-done >"$WORK/bad"
-[ ! -s "$WORK/bad" ]
-t_result $? 'what it left are cases'
+t_min_cases "$WORK/out"
 
 said() { grep -q -- '--shrink-guest: .*/nowhere/bzImage' "$ERR"; }
-soak --revisit 90 --out "$WORK/guest" --shrink-guest /nowhere/bzImage
+shrinking_soak --out "$WORK/guest" --shrink-guest /nowhere/bzImage
 eventually 60 said
 t_result $? 'a guest that is not there: a sentence'
 kill -0 $pid

@@ -2,40 +2,29 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # A soak that makes its findings smaller in a guest (--shrink-guest) while it
-# goes on on the host.  QEMU, `make guest`, and a kernel (MMR_GUEST_KERNEL,
-# debian:6.1).
+# goes on on the host.  QEMU, `make guest`, and a kernel (MMR_GUEST_KERNEL, else
+# that of the lab, else an installed one).
 #
 # Red when no finding gets smaller, when Ctrl-C in the midst of it is not obeyed
 # within 15 s, or when a guest or child is left.
 
 . "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/../shrink.sh"
 t_need_tool
-kernel=${MMR_GUEST_KERNEL:-debian:6.1}
-if ! command -v qemu-system-x86_64 >/dev/null ||
-	[ ! -x build/guest/mmrace-child ]; then
-	t_skip 'findings made smaller in a guest' 'no QEMU, or no make guest'
+find_guest
+if [ -n "$why" ]; then
+	t_skip 'findings made smaller in a guest' "$why"
 	t_done
 fi
-# Calls that may take no time: findings, which an emulated kernel has as well.
-"$MMRACE" soak --profile storm --seed 5 --limit syscall=100us --quiet \
-	--revisit 90 --time 900 --out "$WORK/out" --shrink-guest "$kernel" \
-	>"$OUT" 2>"$ERR" &
-pid=$!
+shrinking_soak --time 900 --out "$WORK/out" --shrink-guest "$kernel"
 trap 'kill -9 $pid 2>/dev/null; rm -rf "$WORK"' EXIT
-lines() { grep -c '^ *[a-z]' "$1"; }
 # One QEMU after the other: those that were seen.
 guests=
-smaller() {
-	local f
+look() {
 	guests="$guests $(pgrep -P $pid -f qemu-system)"
-	for f in "$WORK/out"/findings/*/min.case; do
-		[ -s "$f" ] || continue
-		[ "$(lines "$f")" -lt "$(lines "${f%min.case}case.case")" ] &&
-			return 0
-	done
-	return 1
+	smaller "$WORK/out"
 }
-eventually 600 smaller
+eventually 600 look
 t_result $? 'a finding is made smaller in a guest while the soak goes on'
 # shellcheck disable=SC2086 # one word each
 n=$(printf '%s\n' $guests | sort -u | grep -c .)
@@ -50,11 +39,7 @@ wait $pid
 rc=$?
 [ $rc = 1 ]
 t_result $? "with its findings (exit $rc)"
-for f in "$WORK/out"/findings/*/min.case; do
-	"$BUILD/tools/cases" print "$f" >/dev/null 2>&1 || echo "$f"
-done >"$WORK/bad"
-[ ! -s "$WORK/bad" ]
-t_result $? 'what it left are cases'
+t_min_cases "$WORK/out"
 no_guest() {
 	local p
 	for p in $guests; do
