@@ -312,18 +312,19 @@ static void thread_body(struct mmr_gen *g)
 	mmr_gen_restore(&a);
 }
 
-/* Answers what the others ask for, as long as the first one runs, and takes
+/* Answers what the others ask for, as long as any of them runs, and takes
  * itself away at the end, or they would wait for ever. */
 static void server(struct mmr_gen *g)
 {
 	struct mmr_gen_actor a = actor(g, g->main, "U");
 
-	if (g->failed)
-		return;
-	loop_in(&a, MMR_UNTIL_DONE, 0, thread_names[0]);
-	mmr_gen_recipe_server(&a, false);
-	a.block = &a.thread->body;
-	mmr_gen_recipe_server(&a, true);
+	for (int i = 0; i < g->nthreads && !g->failed; i++) {
+		loop_in(&a, MMR_UNTIL_DONE, 0, thread_names[i]);
+		mmr_gen_recipe_server(&a, false);
+		a.block = &a.thread->body;
+	}
+	if (!g->failed)
+		mmr_gen_recipe_server(&a, true);
 }
 
 static void kid_thread(struct mmr_gen *g, const char *name, bool first)

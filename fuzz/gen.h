@@ -5,7 +5,7 @@
 
 #include "../ops/case.h"
 
-#define MMR_GEN_VERSION 5
+#define MMR_GEN_VERSION 6
 
 /* Profiles are data: fuzz/profiles, built in. */
 struct mmr_profile;

@@ -26,9 +26,10 @@
 /* The numbers of the requests; 5, 7 and 8 are newer than some headers. */
 #define REQUEST(nr, words)                                                     \
 	((int64_t)_IOC(_IOC_READ | _IOC_WRITE, UFFDIO, nr, (words)*8))
+#define WAKE ((int64_t)_IOC(_IOC_READ, UFFDIO, 2, 16))
 
 /* The ones without a mode end before it. */
-enum { IO_UFFD, IO_MAP, IO_OFF, IO_LEN, IO_MODE, IO_FROM };
+enum { IO_UFFD, IO_MAP, IO_OFF, IO_LEN, IO_MODE, IO_ORWAKE, IO_FROM };
 enum { READ_UFFD, READ_LEN, READ_WITHIN };
 
 static const struct mmr_name copy_modes[] = {
@@ -78,8 +79,9 @@ static const struct mmr_name wp_modes[] = {
 static int64_t request(struct mmr_child *c, const struct mmr_insn *in,
 		       int64_t number, int from)
 {
-	uint64_t words[5] = {0}, *w = words, size;
+	uint64_t words[5] = {0}, wake[2], *w = words, size;
 	struct mmr_ref_value u, src = {0, 0, 0};
+	int64_t ret;
 
 	u = mmr_child_ref(c, in->arg[IO_UFFD].lo, MMR_REF_UFFD);
 	if (!u.kind ||
@@ -95,7 +97,12 @@ static int64_t request(struct mmr_child *c, const struct mmr_insn *in,
 	}
 	*w++ = size;
 	*w = (uint64_t)in->arg[IO_MODE].lo;
-	return mmr_sys3(__NR_ioctl, u.a, number, mmr_sys_ptr(words));
+	wake[0] = words[0];
+	wake[1] = size;
+	ret = mmr_sys3(__NR_ioctl, u.a, number, mmr_sys_ptr(words));
+	if (ret < 0 && in->set >> IO_ORWAKE & 1)
+		mmr_sys3(__NR_ioctl, u.a, WAKE, mmr_sys_ptr(wake));
+	return ret;
 }
 
 #define RUN(name, nr, words, from)                                             \
@@ -112,15 +119,16 @@ RUN(uffd_continue, 7, 4, -1)
 RUN(uffd_poison, 8, 4, -1)
 
 /* These two only read their range. */
-#define RUN_RANGE(name, nr)                                                    \
-	static int64_t run_##name(struct mmr_child *c,                         \
-				  const struct mmr_insn *in)                   \
-	{                                                                      \
-		return request(c, in,                                          \
-			       (int64_t)_IOC(_IOC_READ, UFFDIO, nr, 16), -1);  \
-	}
-RUN_RANGE(uffd_unregister, 1)
-RUN_RANGE(uffd_wake, 2)
+static int64_t run_uffd_unregister(struct mmr_child *c,
+				   const struct mmr_insn *in)
+{
+	return request(c, in, (int64_t)_IOC(_IOC_READ, UFFDIO, 1, 16), -1);
+}
+
+static int64_t run_uffd_wake(struct mmr_child *c, const struct mmr_insn *in)
+{
+	return request(c, in, WAKE, -1);
+}
 
 struct pollfd_k {
 	int32_t fd;
@@ -180,8 +188,11 @@ static int64_t run_uffd_read(struct mmr_child *c, const struct mmr_insn *in)
 		if (ret)
 			break;
 		left -= MMR_SLICE_NS;
-		if (left <= 0)
+		if (left <= 0) {
+			/* An answer now is not one to the event before. */
+			mmr_child_set_ref(c, in->dst, 0, 0, 0);
 			return -EAGAIN;
+		}
 		if (mmr_child_stopping(c))
 			return -EINTR;
 	}
@@ -217,6 +228,18 @@ static const char fill_c[] =
 	"\treturn ioctl(fd, request, words);\n"
 	"}\n\n";
 
+static const char or_wake_c[] =
+	"/* Who waits where that failed is woken, to fault again. */\n"
+	"static int uffd_or_wake(int ret, int fd, struct map m)\n"
+	"{\n"
+	"\tint error = errno;\n"
+	"\n"
+	"\tif (ret < 0)\n"
+	"\t\tuffd_range(fd, UFFDIO_WAKE, m, 0);\n"
+	"\terrno = error;\n"
+	"\treturn ret;\n"
+	"}\n\n";
+
 static const char requests_c[] = "#ifndef UFFDIO_MOVE\n"
 				 "#define UFFDIO_MOVE 0xc028aa05ul\n#endif\n"
 				 "#ifndef UFFDIO_CONTINUE\n"
@@ -235,6 +258,7 @@ static const char read_c[] =
 	"\tstruct pollfd p = { fd, POLLIN, 0 };\n"
 	"\tstruct uffd_msg msg;\n"
 	"\n"
+	"\tm->len = 0;\n"
 	"\tif (ppoll(&p, 1, &t, NULL) <= 0 ||\n"
 	"\t    read(fd, &msg, sizeof(msg)) != sizeof(msg))\n"
 	"\t\treturn -1;\n"
@@ -265,7 +289,8 @@ static void uffd_headers(struct mmr_emit *e)
 static void emit_request(struct mmr_emit *e, const struct mmr_stmt *s,
 			 const char *name, int from)
 {
-	char u[64], map[128], src[64], mode[96] = "0";
+	bool or_wake = s->op->nargs > IO_ORWAKE && s->args[IO_ORWAKE].set;
+	char u[64], map[128], src[64], mode[96] = "0", call[384];
 
 	uffd_headers(e);
 	mmr_emit_helper(e, requests_c);
@@ -273,16 +298,24 @@ static void emit_request(struct mmr_emit *e, const struct mmr_stmt *s,
 	mmr_emit_part(e, s, IO_MAP, map, sizeof(map));
 	if (s->op->nargs > IO_MODE)
 		mmr_emit_arg(e, s, IO_MODE, mode, sizeof(mode));
-	if (from < 0) {
+	if (from < 0 || or_wake)
 		mmr_emit_helper(e, range_c);
-		mmr_emit_step(e, "uffd_range(%s, %s, %s, %s)", u, name, map,
-			      mode);
-		return;
+	if (from < 0) {
+		snprintf(call, sizeof(call), "uffd_range(%s, %s, %s, %s)", u,
+			 name, map, mode);
+	} else {
+		mmr_emit_helper(e, fill_c);
+		mmr_emit_arg(e, s, from, src, sizeof(src));
+		snprintf(call, sizeof(call), "uffd_fill(%s, %s, %s, %s, %s)", u,
+			 name, map, src, mode);
 	}
-	mmr_emit_helper(e, fill_c);
-	mmr_emit_arg(e, s, from, src, sizeof(src));
-	mmr_emit_step(e, "uffd_fill(%s, %s, %s, %s, %s)", u, name, map, src,
-		      mode);
+	if (or_wake) {
+		mmr_emit_header(e, "errno.h");
+		mmr_emit_helper(e, or_wake_c);
+		mmr_emit_step(e, "uffd_or_wake(%s, %s, %s)", call, u, map);
+	} else {
+		mmr_emit_step(e, "%s", call);
+	}
 }
 
 #define EMIT(name, request, from)                                              \
@@ -334,6 +367,12 @@ static void emit_uffd_read(struct mmr_emit *e, const struct mmr_stmt *s)
 		.name = "mode", .help = "how", .type = MMR_ARG_FLAGS,          \
 		.flags = MMR_ARG_OPT, .max = 3, .names = (list)                \
 	}
+#define ARG_ORWAKE                                                             \
+	{                                                                      \
+		.name = "orwake",                                              \
+		.help = "if it fails, wake who waits there, as servers do",    \
+		.type = MMR_ARG_WORD, .flags = MMR_ARG_OPT                     \
+	}
 #define ARG_FROM                                                               \
 	{                                                                      \
 		.name = "from", .help = "where the pages come from",           \
@@ -348,9 +387,9 @@ static void emit_uffd_read(struct mmr_emit *e, const struct mmr_stmt *s)
 		.race = (why),                                                 \
 		.class = MMR_CLASS_CALL,                                       \
 		.unit_ns = 2000,                                               \
-		.nargs = 5,                                                    \
+		.nargs = 6,                                                    \
 		.args = {MMR_ARG_UFFD, MMR_ARG_MAPPING, MMR_ARG_OFF,           \
-			 MMR_ARG_LEN, ARG_IO_MODE(list)},                      \
+			 MMR_ARG_LEN, ARG_IO_MODE(list), ARG_ORWAKE},          \
 		.call = {.nr = -1},                                            \
 		.calls = "ioctl",                                              \
 		.needs = (need),                                               \
@@ -382,9 +421,10 @@ static void emit_uffd_read(struct mmr_emit *e, const struct mmr_stmt *s)
 		.race = (why),                                                 \
 		.class = MMR_CLASS_CALL,                                       \
 		.unit_ns = 2000,                                               \
-		.nargs = 6,                                                    \
-		.args = {MMR_ARG_UFFD, MMR_ARG_MAPPING, MMR_ARG_OFF,           \
-			 MMR_ARG_LEN, ARG_IO_MODE(list), ARG_FROM},            \
+		.nargs = 7,                                                    \
+		.args = {MMR_ARG_UFFD,	  MMR_ARG_MAPPING,   MMR_ARG_OFF,      \
+			 MMR_ARG_LEN,	  ARG_IO_MODE(list), ARG_ORWAKE,       \
+			 ARG_FROM},                                            \
 		.call = {.nr = -1},                                            \
 		.calls = "ioctl",                                              \
 		.needs = (need),                                               \

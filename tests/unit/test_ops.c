@@ -284,6 +284,18 @@ static const struct row rows[] = {
 		   "uffd_wake u0 e0 -> 0\nthread_join t0\n",
 	 {{SET, G + 5 * P}},
 	 "  thread T template\n    read m0 off=5p len=1p -> 0\n"},
+	{"an answer that fails wakes, when it shall",
+	 UFFD1("") "t0 = thread_spawn body=T\ne0 = uffd_read u0 within=5s -> "
+		   "0\nmunmap m0 -> 0\n"
+		   "uffd_copy u0 e0 from=m1 orwake -> ENOENT\nthread_join t0\n",
+	 {{GONE, G + 5 * P}, {MAPPED, 2 * G, "rw-p"}},
+	 "  thread T template\n    read m0 off=5p len=1p -> EFAULT\n"},
+	{"uffd_read that finds no event leaves no ref",
+	 UFFD1("") "t0 = thread_spawn body=T\ne0 = uffd_read u0 within=5s -> "
+		   "0\nuffd_copy u0 e0 from=m1 -> 0\nthread_join t0\n"
+		   "e0 = uffd_read u0 within=0 -> EAGAIN\nmunmap e0\n",
+	 {{SET, G + 5 * P}},
+	 "  thread T template\n    read m0 off=5p len=1p -> 0\n"},
 	{"close of a userfaultfd lets faults go",
 	 UFFD1("") "close u0 -> 0\nwrite m0 len=1p step=1p -> 0\n",
 	 {{SET, G}, {NO_SMAPS, G, " um"}}},
