@@ -203,8 +203,8 @@ static int count(struct mmr_soak *s, const struct mmr_case *c, uint64_t seed,
 	s->stat.quarantined = mmr_spawn_quarantined();
 	/* The measurements are a sample: one less is none lost. */
 	(void)!mmr_record_add(s->record, number, c, res);
-	/* Cut short, it is not done: --resume runs it. */
-	if (!cut_short(s, c, res))
+	/* Cut short, or not run at all, it is not done: --resume runs it. */
+	if (!cut_short(s, c, res) && res->verdict != MMR_TOOL_FAILED)
 		mmr_soak_book_add(s, number, res);
 	if (res->verdict == MMR_TOOL_FAILED)
 		s->failures++;

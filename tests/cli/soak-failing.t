@@ -29,6 +29,13 @@ t_match 'with the reason' "$OUT" '"failure": ?"[^"]'
 awk -v c="$cases" -v s="$seconds" 'BEGIN { exit !(c > 0 && s >= 14) }'
 t_result $? "and the others run to the end ($cases cases in $seconds s)"
 
+# The cases in flight at the end are not done either.
+t_run "$WORK/bin/mmrace" soak --resume --profile storm --seed 3 --jobs 2 \
+	--time 1 --quiet --json --out "$WORK/out"
+before=$(t_json_get "$OUT" cases_before)
+[ "${before:-0}" -le "$cases" ] && [ "${before:-0}" -ge $((cases - 2)) ]
+t_result $? "what could not be run is not done: --resume has it to do ($before)"
+
 echo nonsense >"$WORK/bin/mmrace-child"
 before=$(date +%s)
 t_run timeout 100 "$WORK/bin/mmrace" soak --profile storm --seed 3 --quiet \
