@@ -79,7 +79,7 @@ static const struct pair {
 #define S1_A(sync) \
 	"  thread A cpu=0\n" \
 	"    loop\n" \
-	"      m0 = mmap len=2p prot=rw flags=shared|anon\n" \
+	"      m0 = mmap len=3p prot=rw flags=shared|anon\n" \
 	"      write m0 step=1p\n" sync \
 	"      munmap m0\n" \
 	"    end\n"
@@ -87,34 +87,56 @@ static const struct pair {
 /* Two threads that map, write, unmap: when one writes the other one unmaps. */
 #define S1_FAULTS \
 	"  thread A cpu=0\n" \
-	"    m0 = mmap len=2p prot=rw flags=shared|anon\n" \
+	"    m0 = mmap len=3p prot=rw flags=shared|anon\n" \
 	"    loop\n" \
 	"      sync a\n" \
 	"      write m0 step=1p\n" \
-	"      m1 = mmap len=2p prot=rw flags=shared|anon\n" \
+	"      m1 = mmap len=3p prot=rw flags=shared|anon\n" \
 	"      sync b\n" \
 	"      munmap m0\n" \
 	"      sync c\n" \
 	"      write m1 step=1p\n" \
-	"      m0 = mmap len=2p prot=rw flags=shared|anon\n" \
+	"      m0 = mmap len=3p prot=rw flags=shared|anon\n" \
 	"      sync d\n" \
 	"      munmap m1\n" \
 	"    end\n" \
 	"  thread B cpu=1\n" \
-	"    m2 = mmap len=2p prot=rw flags=shared|anon\n" \
+	"    m2 = mmap len=3p prot=rw flags=shared|anon\n" \
 	"    write m2 step=1p\n" \
-	"    m3 = mmap len=2p prot=rw flags=shared|anon\n" \
+	"    m3 = mmap len=3p prot=rw flags=shared|anon\n" \
 	"    loop\n" \
 	"      sync a skew=auto\n" \
 	"      munmap m2\n" \
 	"      sync b skew=auto\n" \
 	"      write m3 step=1p\n" \
-	"      m2 = mmap len=2p prot=rw flags=shared|anon\n" \
+	"      m2 = mmap len=3p prot=rw flags=shared|anon\n" \
 	"      sync c skew=auto\n" \
 	"      munmap m3\n" \
 	"      sync d skew=auto\n" \
 	"      write m2 step=1p\n" \
-	"      m3 = mmap len=2p prot=rw flags=shared|anon\n" \
+	"      m3 = mmap len=3p prot=rw flags=shared|anon\n" \
+	"    end\n"
+/* Sixteen of them for each rendezvous: one unmaps a mapping piece by piece
+ * while the other one fills its own. */
+#define PIECE(call, off) "      " call " off=" #off "p len=3p\n"
+#define PIECES(call) \
+	PIECE(call, 0) PIECE(call, 3) PIECE(call, 6) PIECE(call, 9) \
+	PIECE(call, 12) PIECE(call, 15) PIECE(call, 18) PIECE(call, 21) \
+	PIECE(call, 24) PIECE(call, 27) PIECE(call, 30) PIECE(call, 33) \
+	PIECE(call, 36) PIECE(call, 39) PIECE(call, 42) PIECE(call, 45)
+#define S1_BURSTS(a, b, a_auto, b_auto) \
+	"  thread A cpu=0\n" \
+	"    m0 = mmap len=48p prot=rw flags=shared|anon\n" \
+	"    write m0 step=1p\n" \
+	"    loop\n" a PIECES("munmap m0") \
+	"      m0 = mmap len=48p prot=rw flags=shared|anon\n" \
+	b PIECES("write m0 step=1p") \
+	"    end\n" \
+	"  thread B cpu=1\n" \
+	"    m1 = mmap len=48p prot=rw flags=shared|anon\n" \
+	"    loop\n" a_auto PIECES("write m1 step=1p") b_auto \
+	PIECES("munmap m1") \
+	"      m1 = mmap len=48p prot=rw flags=shared|anon\n" \
 	"    end\n"
 /* clang-format on */
 
@@ -122,19 +144,21 @@ static const struct pair {
 	HEAD VICTIM "process main\n  thread K\n"                               \
 		    "    p0 = process_spawn victim\n    wait ready\n"
 
-/* One unmaps what the other moves between the nodes.  Without the capability
- * only pages of its own move, and a call takes microseconds, not seconds. */
+/* One unmaps what the other one moves to the second node: several mappings, as
+ * a munmap is short beside a migrate_pages.  One way, what has come since the
+ * last call, and without the capability, pages of its own alone: so a call
+ * takes parts of a millisecond, not seconds. */
 #define MOVES_HEAD                                                             \
 	"mmrace-case 1\nneeds nodes>=2 nocap=CAP_SYS_NICE\n"                   \
 	"rounds 1000000 budget=10s\n\n"
+#define MOVED(m)                                                               \
+	"      " m " = mmap len=2p prot=rw flags=private|anon|populate\n"
 #define MOVES(sync, skew)                                                      \
-	MOVES_HEAD "process main\n  thread A\n    loop\n"                      \
-		   "      m0 = mmap len=16p prot=rw "                          \
-		   "flags=private|anon|populate\n" sync                        \
-		   "      munmap m0\n    end\n"                                \
-		   "  thread B\n    loop\n" skew                               \
-		   "      migrate_pages from=n0 to=n1\n" skew                  \
-		   "      migrate_pages from=n1 to=n0\n    end\n"
+	MOVES_HEAD "process main\n  thread A cpu=0\n    loop\n" MOVED("m0")    \
+		MOVED("m1") MOVED("m2") MOVED("m3") sync                       \
+		"      munmap m0\n      munmap m1\n      munmap m2\n"          \
+		"      munmap m3\n    end\n  thread B cpu=1\n    loop\n" skew  \
+		"      migrate_pages from=n0 to=n1\n    end\n"
 
 static const struct scenario {
 	const char *name, *text, *profile; /* neither: by hand */
@@ -158,6 +182,14 @@ static const struct scenario {
 	 false},
 	{"S1 aligned, faults", HEAD "process main\n" S1_FAULTS, NULL, true,
 	 false},
+	{"bursts, free-running",
+	 HEAD "process main\n" S1_BURSTS("", "", "", ""), NULL, false, false},
+#define S1_TIMED_BURSTS                                                        \
+	HEAD "process main\n" S1_BURSTS("      sync a\n", "      sync b\n",    \
+					"      sync a skew=auto\n",            \
+					"      sync b skew=auto\n")
+	{"S1 timed, bursts", S1_TIMED_BURSTS, NULL, false, false},
+	{"S1 aligned, bursts", S1_TIMED_BURSTS, NULL, true, false},
 	{"S2 as reported",
 	 S2_K "    signal go\n    kill p0 KILL\n    process_reap p0\n"
 	      "  thread R\n    wait go\n"
@@ -285,11 +317,11 @@ static void *by_hand_thread(void *arg)
 	while (bench_now_s() < end)
 		for (i = 0; i < 16; i++) {
 			volatile char *m =
-				mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+				mmap(NULL, 12288, PROT_READ | PROT_WRITE,
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-			m[0] = m[4096] = 1;
-			munmap((void *)(uintptr_t)m, 8192);
+			m[0] = m[4096] = m[8192] = 1;
+			munmap((void *)(uintptr_t)m, 12288);
 		}
 	return NULL;
 }
