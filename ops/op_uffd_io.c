@@ -290,7 +290,7 @@ static void emit_request(struct mmr_emit *e, const struct mmr_stmt *s,
 			 const char *name, int from)
 {
 	bool or_wake = s->op->nargs > IO_ORWAKE && s->args[IO_ORWAKE].set;
-	char u[64], map[128], src[64], mode[96] = "0", call[384];
+	char u[64], map[128], src[64], mode[96] = "0", call[512];
 
 	uffd_headers(e);
 	mmr_emit_helper(e, requests_c);

@@ -5,11 +5,13 @@
  * what is noted before the rounds and has to be the same after them.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "../ops/feature.h"
 #include "../ops/setting.h"
 #include "export_c.h"
+#include "restored.h"
 
 #define PUT MMR_EXPORT_PUT
 #define uses mmr_export_uses
@@ -545,14 +547,23 @@ void mmr_export_after(struct mmr_export *x)
 {
 	const char *name = mmr_export_restored(x);
 	const char *open = x->to == MMR_EXPORT_KSELFTEST ? " {" : "";
-	char text[100], now[100];
+	char text[100], now[100], gone[160];
+	int64_t slack;
+	bool less;
 
 	if (name) {
 		meminfo(x, name, now, sizeof(now));
+		slack = mmr_restored_slack(name, &less);
+		if (slack)
+			snprintf(gone, sizeof(gone),
+				 less ? "%s + %" PRId64 " < before"
+				      : "%s > before + %" PRId64,
+				 now, slack);
+		else
+			snprintf(gone, sizeof(gone), "%s != before", now);
 		x->e.indent = 1;
-		mmr_emit_line(&x->e,
-			      "for (int n = 0; %s != before; usleep(10000))%s",
-			      now, open);
+		mmr_emit_line(&x->e, "for (int n = 0; %s; usleep(10000))%s",
+			      gone, open);
 		PUT(x, "\t\tif (n++ == 200)%s\n", open);
 		snprintf(text, sizeof(text), "%s did not come back", name);
 		put_wrong(x, 3, text);

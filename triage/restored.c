@@ -79,23 +79,27 @@ void mmr_restored_note(struct mmr_restored *f, const struct mmr_case *c,
 	f->reserved = f->watched ? mmr_meminfo(RESERVED) : 0;
 }
 
-static bool is_back(const struct mmr_restored_field *f, int64_t now)
+int64_t mmr_restored_slack(const char *name, bool *less)
 {
-	/* Each CPU keeps up to 64 pages charged in advance. */
-	if (!strcmp(f->name, CHARGE))
-		return now - f->before <
-		       2048 + 256 * sysconf(_SC_NPROCESSORS_ONLN);
-
-	/* What only our own processes count in. */
-	if (mmr_cap_use_kb(f->name) >= 0)
-		return now - f->before < 4096;
+	*less = strstr(name, "Free") || strstr(name, "Available");
 	/* Counts of huge pages are exact; the rest is everybody's, and only
 	 * less than before can be ours. */
-	if (!strncmp(f->name, "HugePages_", 10))
-		return now == f->before;
-	if (strstr(f->name, "Free") || strstr(f->name, "Available"))
-		return f->before - now < 65536; /* kB */
-	return now - f->before < 65536;
+	return strncmp(name, "HugePages_", 10) ? 65536 : 0;
+}
+
+static bool is_back(const struct mmr_restored_field *f, int64_t now)
+{
+	int64_t more = now - f->before, slack;
+	bool less;
+
+	/* Each CPU keeps up to 64 pages charged in advance. */
+	if (!strcmp(f->name, CHARGE))
+		return more < 2048 + 256 * sysconf(_SC_NPROCESSORS_ONLN);
+	/* What only our own processes count in. */
+	if (mmr_cap_use_kb(f->name) >= 0)
+		return more < 4096;
+	slack = mmr_restored_slack(f->name, &less);
+	return slack ? (less ? -more : more) < slack : !more;
 }
 
 /* The kernel shows a count below zero as one near 2^64.  -1 of a kernel without

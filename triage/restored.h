@@ -7,6 +7,8 @@
 #ifndef MMR_TRIAGE_RESTORED_H
 #define MMR_TRIAGE_RESTORED_H
 
+#include <stdbool.h>
+
 #include "../ops/case.h"
 #include "../ops/program.h"
 
@@ -21,6 +23,11 @@ struct mmr_restored {
 	bool watched;	  /* it uses the pool */
 	int64_t reserved; /* HugePages_Rsvd before */
 };
+
+/* How much more than before a field of /proc/meminfo that everybody counts in may
+ * be, in kB; *less: how much less, as it counts what is free.  0: it has to be
+ * what it was, to the page.  Any thread. */
+int64_t mmr_restored_slack(const char *name, bool *less);
 
 /* Notes what is there, before the case starts. */
 void mmr_restored_note(struct mmr_restored *f, const struct mmr_case *c,

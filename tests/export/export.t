@@ -165,6 +165,24 @@ for name in forms s2-1m unsignalled; do
 	t_result $? "$name: nothing is left behind"
 done
 
+# Everybody counts in such a field: another program gives back 96 MiB.
+cat >"$WORK/restored.case" <<'CASE'
+mmrace-case 1
+title   what others have is not missed
+rounds  1 budget=5s
+expect  restored AnonPages
+
+process main
+  thread A
+    delay 1s
+CASE
+export_c "$WORK/restored.case"
+perl -e '$x = "x" x (96 << 20); select undef, undef, undef, .7' &
+other=$!
+sleep 0.3
+runs restored 0 'what another program had is not missed'
+wait $other
+
 # Needs that no machine meets: exit 4 with the sentence.
 sed 's/^needs .*/needs   cpus>=4096/' corpus/seeds/s1-base.case \
 	>"$WORK/cpus.case"
