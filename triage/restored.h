@@ -24,9 +24,9 @@ struct mmr_restored {
 	int64_t reserved; /* HugePages_Rsvd before */
 };
 
-/* How much more than before a field of /proc/meminfo that everybody counts in may
- * be, in kB; *less: how much less, as it counts what is free.  0: it has to be
- * what it was, to the page.  Any thread. */
+/* How much more than before a field of /proc/meminfo may be, in kB, as all
+ * programs count in it; *less: how much less, as it counts what is free.  0: it
+ * has to be what it was.  Any thread. */
 int64_t mmr_restored_slack(const char *name, bool *less);
 
 /* Notes what is there, before the case starts. */

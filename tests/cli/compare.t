@@ -13,9 +13,10 @@ exit_case 32M 3 >"$WORK/large.case"
 
 t_run "$MMRACE" compare "$WORK/small.case" "$WORK/large.case" --runs 12 --quiet
 t_rc 'two cases: a difference is exit code 1' 1
-t_match 'the exit is slower' "$OUT" '^exit kid +slower +p'
+t_match 'the exit is slower' "$OUT" \
+	'^exit kid +slower +p[0-9.]+ +\+[0-9.]+ % \(\+'
 t_match 'also in what of it was on a CPU' "$OUT" \
-	'^exit kid on CPU +slower +p'
+	'^exit kid on CPU +slower +p[0-9.]+ +\+[0-9.]+ % \(\+'
 t_match 'the table has its percentiles' "$OUT" '^  p99\.9 .*%.*\(.* to .*\)$'
 
 for c in small large; do
@@ -37,9 +38,12 @@ perl -pe 'my ($head, $exit, $rest) = /^(.*"exit kid":)(\{.*?\})(.*)$/s or next;
 	$_ = "$head$exit$rest"' "$WORK/small.jsonl" >"$WORK/longer.jsonl"
 t_run "$MMRACE" compare "$WORK/small.jsonl" "$WORK/longer.jsonl"
 t_rc 'the same record with longer exits' 1
+t_match 'at each percentile, so the median is named' "$OUT" \
+	'^exit kid +slower +p50 '
 grep -E ' +(slower|faster) ' "$OUT" | awk '{ print $1, $2, $3 }' >"$WORK/told"
 echo 'exit kid slower' >"$WORK/wanted"
 t_same 'the exits and nothing else' "$WORK/wanted" "$WORK/told"
+t_match 'by what they are longer' "$OUT" '^  mean .* \+1500\.0 % \('
 
 t_run "$MMRACE" compare "$WORK/small.jsonl" "$WORK/small.jsonl"
 t_rc 'a record with itself: nothing' 0

@@ -30,7 +30,9 @@ for i in $(seq "${n:-10}"); do
 done
 
 # Those that take from the machine's pools, or compare its counts, one by one.
-agree() { xargs -n 1 -P "$1" tests/export/agree.sh "$WORK/out" >>"$WORK/lines"; }
+agree() {
+	xargs -r -n 1 -P "$1" tests/export/agree.sh "$WORK/out" >>"$WORK/lines"
+}
 shared='^expect +restored|^needs.*hugepages|hugetlb|^set |mlock'
 grep -EL "$shared" "$WORK"/cases/*.case | agree "$(nproc)"
 grep -El "$shared" "$WORK"/cases/*.case | agree 1

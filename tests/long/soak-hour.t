@@ -8,8 +8,8 @@
 # Red when: something is found on a healthy kernel, the engine grows by more
 # than 2 MiB after the first sixth or beyond 64 MiB, a case costs 10 % more or
 # less CPU time in the last idle phase than in the first, the end is late by
-# more than a second, or a child, group, segment, mount or huge page is left (the
-# last but where the kernel loses its count of them: corpus/open).
+# more than a second, or a child, group, segment, mount or huge page is left
+# (the last but where the kernel loses its count of them: corpus/open).
 # The samples stay in the file MMR_SOAK_LOG, when that is set.
 
 . "$(dirname "$0")/../lib.sh"
@@ -128,7 +128,8 @@ start=$(date +%s%N)
 (
 	[ -n "$cpu" ] && echo $BASHPID >"$cpu/cgroup.procs"
 	exec "$MMRACE" soak --time "$T" --jobs 2 --seed "${MMR_SEED:-1}" \
-		--known corpus/open/known --quiet --json --metrics "$WORK/metrics" --out "$WORK/out"
+		--known corpus/open/known --quiet --json \
+		--metrics "$WORK/metrics" --out "$WORK/out"
 ) >"$OUT" 2>"$ERR" &
 pid=$!
 echo '# s phase VmRSS_kB cases cpu_ms load' >"$SAMPLES"
@@ -191,13 +192,12 @@ t_result $? 'no group is left'
 new_dead "$WORK/before.dead" >"$WORK/left"
 t_note 'left:' "$WORK/left"
 # Others may use huge pages and the like for a while.
-now() { machine_state | counted "$WORK/before"; }
-same() { now | cmp -s - <(counted "$WORK/before" <"$WORK/before"); }
-eventually 60 same
+eventually 60 as_before "$WORK/before"
 t_result $? 'settings, pools, mounts and segments are as before'
 counts_lost "$WORK/before" &&
 	t_note "the counts of huge pages were left out: $POOL_BROKEN"
-now | diff <(counted "$WORK/before" <"$WORK/before") - >"$WORK/diff"
+machine_state | counted "$WORK/before" |
+	diff <(counted "$WORK/before" <"$WORK/before") - >"$WORK/diff"
 t_note 'differs:' "$WORK/diff"
 cut -c 1-1500 "$OUT" >"$WORK/report"
 t_note 'report:' "$WORK/report"

@@ -75,6 +75,10 @@ struct row {
 	"write m1 step=1p -> 0\n"                                              \
 	"u0 = userfaultfd" features " -> 0\n"                                  \
 	"uffd_register u0 m0 mode=missing|wp -> 0\n"
+/* T waits for its page, and whoever reads the event has it as e0. */
+#define UFFD_FAULT                                                             \
+	UFFD1("") "t0 = thread_spawn body=T\ne0 = uffd_read u0 within=5s -> 0\n"
+#define READS(r) "  thread T template\n    read m0 off=5p len=1p -> " r "\n"
 #define KID                                                                    \
 	"process kid template\n  thread K\n    write m0 off=4p len=1p step=1p" \
 	" -> 0\n    signal born\n    pause\n\n"
@@ -272,30 +276,20 @@ static const struct row rows[] = {
 	 "uffd_continue u0 m0 off=1p len=1p -> 0\n",
 	 {{NO_BIT, G, "", 63}, {BIT, G + P, "", 63}, {SET, G + P}}},
 	{"uffd_read, and an answer by copy",
-	 UFFD1("") "t0 = thread_spawn body=T\ne0 = uffd_read u0 within=5s -> "
-		   "0\n"
-		   "uffd_copy u0 e0 from=m1 -> 0\nthread_join t0\n",
-	 {{SET, G + 5 * P}, {NO_BIT, G + 4 * P, "", 63}},
-	 "  thread T template\n    read m0 off=5p len=1p -> 0\n"},
+	 UFFD_FAULT "uffd_copy u0 e0 from=m1 -> 0\nthread_join t0\n",
+	 {{SET, G + 5 * P}, {NO_BIT, G + 4 * P, "", 63}}, READS("0")},
 	{"uffd_wake lets a fault try again",
-	 UFFD1("") "t0 = thread_spawn body=T\ne0 = uffd_read u0 within=5s -> "
-		   "0\n"
-		   "uffd_copy u0 m0 off=5p len=1p mode=dontwake from=m1 -> 0\n"
-		   "uffd_wake u0 e0 -> 0\nthread_join t0\n",
-	 {{SET, G + 5 * P}},
-	 "  thread T template\n    read m0 off=5p len=1p -> 0\n"},
+	 UFFD_FAULT "uffd_copy u0 m0 off=5p len=1p mode=dontwake from=m1 -> 0\n"
+		    "uffd_wake u0 e0 -> 0\nthread_join t0\n",
+	 {{SET, G + 5 * P}}, READS("0")},
 	{"an answer that fails wakes, when it shall",
-	 UFFD1("") "t0 = thread_spawn body=T\ne0 = uffd_read u0 within=5s -> "
-		   "0\nmunmap m0 -> 0\n"
-		   "uffd_copy u0 e0 from=m1 orwake -> ENOENT\nthread_join t0\n",
-	 {{GONE, G + 5 * P}, {MAPPED, 2 * G, "rw-p"}},
-	 "  thread T template\n    read m0 off=5p len=1p -> EFAULT\n"},
+	 UFFD_FAULT "munmap m0 -> 0\nuffd_copy u0 e0 from=m1 orwake -> ENOENT\n"
+		    "thread_join t0\n",
+	 {{GONE, G + 5 * P}, {MAPPED, 2 * G, "rw-p"}}, READS("EFAULT")},
 	{"uffd_read that finds no event leaves no ref",
-	 UFFD1("") "t0 = thread_spawn body=T\ne0 = uffd_read u0 within=5s -> "
-		   "0\nuffd_copy u0 e0 from=m1 -> 0\nthread_join t0\n"
-		   "e0 = uffd_read u0 within=0 -> EAGAIN\nmunmap e0\n",
-	 {{SET, G + 5 * P}},
-	 "  thread T template\n    read m0 off=5p len=1p -> 0\n"},
+	 UFFD_FAULT "uffd_copy u0 e0 from=m1 -> 0\nthread_join t0\n"
+		    "e0 = uffd_read u0 within=0 -> EAGAIN\nmunmap e0\n",
+	 {{SET, G + 5 * P}}, READS("0")},
 	{"close of a userfaultfd lets faults go",
 	 UFFD1("") "close u0 -> 0\nwrite m0 len=1p step=1p -> 0\n",
 	 {{SET, G}, {NO_SMAPS, G, " um"}}},
